@@ -135,7 +135,11 @@ class SceneBundle(msgspec.Struct, kw_only=True):
     headlight_diffuse: tuple[float, float, float] = (0.4, 0.4, 0.4)
     stat_center: tuple[float, float, float] = (0.0, 0.0, 0.0)  # [m] middle of the scene at the initial state
     stat_extent: float = 1.0  # [m] size of the scene, for the first camera position
-    default_camera: tuple[float, float, float] = (135.0, -20.0, 0.0)  # azimuth, elevation [degree], distance [m], 0 = by extent
+    default_camera: tuple[float, float, float] = (
+        135.0,
+        -20.0,
+        0.0,
+    )  # azimuth, elevation [degree], distance [m], 0 = by extent
     unsupported: list[str] = []  # features of the file that are not simulated
     warnings: list[str] = []  # what was repaired or guessed while loading
 
@@ -146,6 +150,14 @@ class SceneBundle(msgspec.Struct, kw_only=True):
     @property
     def ngeom(self) -> int:
         return len(self.geom_type)
+
+
+def initial_rows(bundle: SceneBundle) -> Array:
+    """World transforms of the geoms at the initial state, shape (ngeom, 12) float32: 3x4 row-major [R | p]."""
+    rows = np.empty((bundle.ngeom, 3, 4), np.float32)
+    rows[:, :, :3] = bundle.geom_xmat0
+    rows[:, :, 3] = bundle.geom_pos0
+    return rows.reshape(bundle.ngeom, 12)
 
 
 _ARRAY_CODE = 1

@@ -8,7 +8,8 @@ from pathlib import Path
 class GenesisError(Exception):
     """Base of every error that Genesis Studio raises on purpose.
 
-    `what` names the fault with its value, `where` the place (file:line, element, environment, device), `hint` the remedy.
+    `what` names the fault with its value, `where` the place (file:line, element, environment, device) and `hint`
+    what to do about it.
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:

@@ -1,4 +1,7 @@
-"""`genesis-studio doctor`: tries every path for real, each in a process of its own with a time limit, and says the remedy."""
+"""`genesis-studio doctor`: tries every path for real and says the remedy.
+
+Each path runs in a process of its own with a time limit: a driver that crashes is an answer, not the end.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Genesis Studio: batched simulation of robot scenes."""

@@ -1,0 +1,73 @@
+"""The decorators that turn functions into kernels.
+
+`kernel` is for stages: compiled once per precision and width, kept on disk. `inline` is for small helpers (vector
+algebra, polynomials): compiled into their callers, never stored by themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import caching
+
+from genesis_core.backend.cache import cache_folder
+from genesis_core.log import get_logger
+
+try:
+    import fcntl
+except ImportError:  # Windows: no lock, a lost race costs a compilation
+    fcntl = None  # type: ignore[assignment]
+
+log = get_logger(__name__)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Only one process at a time writes a kernel's index: otherwise two could give one file name to two kernels."""
+    if fcntl is None:
+        yield
+        return
+    with open(folder / ".lock", "a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+class KernelCache(caching.FunctionCache):
+    """Numba's on-disk cache that treats a damaged file as a missing one and survives a full or read-only disk."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # unpickling garbage raises anything
+            log.warning("compiled kernel of %s is damaged (%s); compiling it again", self._name, error)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            with _locked(Path(self.cache_path)):
+                try:
+                    super().save_overload(sig, data)
+                except OSError:
+                    raise
+                except Exception:  # the index on disk is damaged: start a new one
+                    self.flush()
+                    super().save_overload(sig, data)
+        except OSError as error:
+            log.warning("cannot keep the compiled kernel of %s: %s", self._name, error)
+
+
+def kernel(fn: Callable[..., Any]) -> Any:
+    """A stage of the simulation: `@kernel def stage(m, d): ...`. No GIL, IEEE division, kept on disk."""
+    numba.config.CACHE_DIR = str(cache_folder())
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(fn)
+    dispatcher._cache = KernelCache(fn)
+    return dispatcher
+
+
+def inline(fn: Callable[..., Any]) -> Any:
+    """A small helper that kernels call; LLVM decides about inlining."""
+    return numba.njit(nogil=True, error_model="numpy")(fn)

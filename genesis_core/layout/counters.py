@@ -1,0 +1,22 @@
+"""Slots of the workspace's integer array `count`: what a block's stages tell each other and the host.
+
+Capacities: a stage that finds no room writes how much it needs to the capacity's NEED slot, sets OVERFLOW to 1 and
+returns. The host then enlarges the workspace and runs that block's step again; nothing has been integrated, so
+nothing is lost.
+"""
+
+from __future__ import annotations
+
+NCON = 0  # contacts in the block's list (any lane)
+NEFC = 1  # constraint rows in the block's list (any lane)
+OVERFLOW = 2  # 1 = some capacity was too small, the block's step is void
+NEED_CON = 3
+NEED_EFC = 4
+NEED_JAC = 5
+SOLVER_ITER = 6  # Newton iterations of the block in its last step
+NEED_PAIR = 7
+FIRST_FREE = 8  # slots from here on are shared out by the owners of stages, in the files fields_*.py
+NCOUNT = 48
+
+# capacity (an 'I' field of the workspace) -> slot of `count` that tells how much was needed
+CAPACITIES = {"ncon_max": NEED_CON, "nefc_max": NEED_EFC, "njac_max": NEED_JAC}

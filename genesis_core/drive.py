@@ -36,10 +36,10 @@ class DriveSpec(BaseModel):
     frequency: float = Field(1.0, gt=0, le=1000, description="[Hz]")
     phase: float = Field(0.0, description="[turns]")
     phase_step: float = Field(0.0, description="[turns] added for each further actuator that the rule names")
-    env_phase: float = Field(0.0, ge=0, le=1, description="[turns] largest random phase of an environment")
-    env_amplitude: float = Field(
-        0.0, ge=0, le=1, description="the amplitude varies by up to this part between environments"
+    env_phase: float = Field(
+        0.0, ge=0, le=1, description="[turns] largest random phase of an environment, shared by all rules"
     )
+    env_amplitude: float = Field(0.0, ge=0, le=1, description="largest relative change of the amplitude by environment")
     ramp: float = Field(0.5, ge=0, description="[s] the motion fades in after each reset")
 
 
@@ -81,7 +81,7 @@ class _Rule:
         self.phase = (
             spec.phase
             + spec.phase_step * np.arange(len(self.columns))[None, :]
-            + spec.env_phase * _hash(self.seed, self.envs, 2)
+            + spec.env_phase * _hash(seed, self.envs, 2)  # the same for all rules: the legs of a gait stay together
         )
 
     def at(self, time: np.ndarray) -> np.ndarray:

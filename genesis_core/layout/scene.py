@@ -64,13 +64,19 @@ class Light(msgspec.Struct):
 
 
 class CameraInfo(msgspec.Struct):
-    """A camera of the model or of the scene file, fixed to a body (0 = world)."""
+    """A camera of the model or of the scene file, on a body (0 = world).
+
+    mode "fixed": pos and quat in the body's frame. "track": both in the world's axes, pos relative to the body, which
+    the camera follows without turning. "target": pos in the body's frame, looking at the body `target`, z up.
+    """
 
     name: str
     body: int
     pos: tuple[float, float, float]
     quat: tuple[float, float, float, float]  # looks along its own -z, +y is up
     fovy: float  # [degree]
+    mode: str = "fixed"
+    target: int = -1
 
 
 class SceneBundle(msgspec.Struct, kw_only=True):

@@ -37,7 +37,7 @@ class DriveSpec(BaseModel):
     phase: float = Field(0.0, description="[turns]")
     phase_step: float = Field(0.0, description="[turns] added for each further actuator that the rule names")
     env_phase: float = Field(
-        0.0, ge=0, le=1, description="[turns] largest random phase of an environment, shared by all rules"
+        0.0, ge=0, le=1, description="[turns] largest random phase by environment, one for all rules"
     )
     env_amplitude: float = Field(0.0, ge=0, le=1, description="largest relative change of the amplitude by environment")
     ramp: float = Field(0.5, ge=0, description="[s] the motion fades in after each reset")

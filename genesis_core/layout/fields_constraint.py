@@ -23,6 +23,7 @@ NFACTOR = FIRST_FREE + 21  # factorizations of the block in its last step
 NFILL = FIRST_FREE + 22  # entries of the Hessian's pattern with fill
 
 PANEL_MAX = 6  # widest panel
+PANEL_BITS = 32  # panels per word of a set of panels
 REFERENCE = 9  # numbers per row of pair_reference / limit_reference
 
 # how a pair's contacts enter the Hessian
@@ -53,11 +54,12 @@ MODEL_FIELDS: list[Field] = [
     F("dof_mover", "i", "nv"),
     # --- panels, in the order of elimination backwards: the last one is eliminated first
     F("npanel", "I"),
-    F("npanelword", "I", doc="64-bit words of a set of panels"),
+    F("npanelword", "I", doc="words of a set of panels"),
     F("panel_dof", "i", "npanel", doc="first dof"),
     F("panel_num", "i", "npanel", doc="dofs, 1 .. 6"),
     F("panel_tree", "i", "npanel"),
     F("panel_mask", "i", "npanel*npanelword", doc="set of panels that carry it (lower numbers)"),
+    F("panel_parent", "i", "npanel", doc="panel that it hangs on, -1 = none"),
     F("dof_panel", "i", "nv"),
     F("M_panel", "i", "nC", doc="entry of the mass matrix: row panel * npanel + column panel"),
     F("M_offset", "i", "nC", doc="place of the entry in that block"),
@@ -134,7 +136,8 @@ WORK_FIELDS: list[Field] = [
     # --- Hessian
     F("hess_mask", "i", "npanel*npanelword", doc="set of lower panels that a panel is coupled with"),
     F("hess_num", "i", "npanel"),
-    F("hess_col", "i", "npanel*npanel"),
+    F("hess_col", "i", "npanel*npanel", doc="those panels, ascending"),
+    F("panel_path", "i", "npanel*2", doc="panels on the two sides of a link"),
     F("hess_blk", "i", "npanel*npanel", doc="address of a block, rows of the higher panel, row by row"),
     F("hess", "r", "nhess", doc="H, then the factor: L^T D L by panels"),
     F("hess_dinv", "r", "nv"),

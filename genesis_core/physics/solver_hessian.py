@@ -1,0 +1,456 @@
+"""The Hessian H = M + J^T D J of the active rows, assembled without a Jacobian.
+
+A contact's part of J^T D J is a 6x6 *contact inertia* about a centre of mass: w^T K w for the motion w of one body
+against the other. With the world it joins the body's composite inertia and is projected on the dofs that carry the
+body, like the mass matrix from composite rigid bodies. Between bodies it is collected per link. Links between trees
+give each side its inertia and one coupling block; links within a tree are projected on the dofs between the two
+bodies alone, so that nothing cancels on the dofs that carry both.
+
+A contact inertia is stored as 21 numbers: 0-5 the lower triangle of the angular block (00 10 11 20 21 22), 6-14 the
+angular-linear block row by row, 15-20 the lower triangle of the linear block.
+"""
+
+from __future__ import annotations
+
+from genesis_core.lanes import (
+    add3,
+    any_,
+    cross,
+    dot6,
+    fma,
+    inline,
+    kernel,
+    lane,
+    load,
+    load3,
+    load6,
+    scale3,
+    select,
+    store,
+    sub3,
+)
+from genesis_core.layout.fields_constraint import (
+    FORM_CROSS,
+    FORM_ROW,
+    FORM_TREE,
+    FORM_WORLD,
+    NACTIVE,
+    NLINK,
+    NROW,
+)
+from genesis_core.physics.solver_motion import fma3, unfinished
+
+
+# ------------------------------------------------------------------ 6x6 contact inertias
+@inline
+def add_to(p, o, k):
+    """Adds the 21 numbers of a contact inertia to items o .. o+20."""
+    store(p, o, load(p, o) + k[0])
+    store(p, o + 1, load(p, o + 1) + k[1])
+    store(p, o + 2, load(p, o + 2) + k[2])
+    store(p, o + 3, load(p, o + 3) + k[3])
+    store(p, o + 4, load(p, o + 4) + k[4])
+    store(p, o + 5, load(p, o + 5) + k[5])
+    store(p, o + 6, load(p, o + 6) + k[6])
+    store(p, o + 7, load(p, o + 7) + k[7])
+    store(p, o + 8, load(p, o + 8) + k[8])
+    store(p, o + 9, load(p, o + 9) + k[9])
+    store(p, o + 10, load(p, o + 10) + k[10])
+    store(p, o + 11, load(p, o + 11) + k[11])
+    store(p, o + 12, load(p, o + 12) + k[12])
+    store(p, o + 13, load(p, o + 13) + k[13])
+    store(p, o + 14, load(p, o + 14) + k[14])
+    store(p, o + 15, load(p, o + 15) + k[15])
+    store(p, o + 16, load(p, o + 16) + k[16])
+    store(p, o + 17, load(p, o + 17) + k[17])
+    store(p, o + 18, load(p, o + 18) + k[18])
+    store(p, o + 19, load(p, o + 19) + k[19])
+    store(p, o + 20, load(p, o + 20) + k[20])
+
+
+@inline
+def times(p, o, s):
+    """Contact inertia at items o .. o+20 times a motion: the force."""
+    a = load(p, o + 1)
+    b = load(p, o + 3)
+    c = load(p, o + 4)
+    t0 = load(p, o) * s[0]
+    t0 = fma(a, s[1], t0)
+    t0 = fma(b, s[2], t0)
+    t1 = a * s[0]
+    t1 = fma(load(p, o + 2), s[1], t1)
+    t1 = fma(c, s[2], t1)
+    t2 = b * s[0]
+    t2 = fma(c, s[1], t2)
+    t2 = fma(load(p, o + 5), s[2], t2)
+    a = load(p, o + 16)
+    b = load(p, o + 18)
+    c = load(p, o + 19)
+    f0 = load(p, o + 15) * s[3]
+    f0 = fma(a, s[4], f0)
+    f0 = fma(b, s[5], f0)
+    f1 = a * s[3]
+    f1 = fma(load(p, o + 17), s[4], f1)
+    f1 = fma(c, s[5], f1)
+    f2 = b * s[3]
+    f2 = fma(c, s[4], f2)
+    f2 = fma(load(p, o + 20), s[5], f2)
+    k = load3(p, o + 6)
+    t0 = fma(k[0], s[3], fma(k[1], s[4], fma(k[2], s[5], t0)))
+    f0 = fma(k[0], s[0], f0)
+    f1 = fma(k[1], s[0], f1)
+    f2 = fma(k[2], s[0], f2)
+    k = load3(p, o + 9)
+    t1 = fma(k[0], s[3], fma(k[1], s[4], fma(k[2], s[5], t1)))
+    f0 = fma(k[0], s[1], f0)
+    f1 = fma(k[1], s[1], f1)
+    f2 = fma(k[2], s[1], f2)
+    k = load3(p, o + 12)
+    t2 = fma(k[0], s[3], fma(k[1], s[4], fma(k[2], s[5], t2)))
+    f0 = fma(k[0], s[2], f0)
+    f1 = fma(k[1], s[2], f1)
+    f2 = fma(k[2], s[2], f2)
+    return t0, t1, t2, f0, f1, f2
+
+
+@inline
+def point_inertia(x, y, z, r):
+    """Contact inertia of a symmetric point stiffness with the columns x, y, z, for motions about the point -r away."""
+    a = cross(r, x)
+    b = cross(r, y)
+    c = cross(r, z)
+    g = cross(r, (a[0], b[0], c[0]))
+    h = cross(r, (a[1], b[1], c[1]))
+    i = cross(r, (a[2], b[2], c[2]))
+    return (
+        g[0], h[0], h[1], i[0], i[1], i[2],
+        a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2],
+        x[0], x[1], y[1], x[2], y[2], z[2],
+    )  # fmt: skip
+
+
+@inline
+def shifted(p, o, s):
+    """Contact inertia at items o .. o+20 for motions about a point -s away from the present one."""
+    x = load(p, o + 16)
+    y = load(p, o + 18)
+    z = load(p, o + 19)
+    x = (load(p, o + 15), x, y)
+    y = (x[1], load(p, o + 17), z)
+    z = (x[2], z, load(p, o + 20))
+    # angular-linear block B = A + [s] L; angular block K + [s] A^T + B [s]^T
+    a = (load(p, o + 6), load(p, o + 9), load(p, o + 12))
+    b = (load(p, o + 7), load(p, o + 10), load(p, o + 13))
+    c = (load(p, o + 8), load(p, o + 11), load(p, o + 14))
+    u = cross(s, (a[0], b[0], c[0]))
+    v = cross(s, (a[1], b[1], c[1]))
+    w = cross(s, (a[2], b[2], c[2]))
+    a = add3(a, cross(s, x))
+    b = add3(b, cross(s, y))
+    c = add3(c, cross(s, z))
+    g = cross(s, (a[0], b[0], c[0]))
+    h = cross(s, (a[1], b[1], c[1]))
+    i = cross(s, (a[2], b[2], c[2]))
+    return (
+        load(p, o) + u[0] + g[0],
+        load(p, o + 1) + u[1] + h[0],
+        load(p, o + 2) + v[1] + h[1],
+        load(p, o + 3) + u[2] + i[0],
+        load(p, o + 4) + v[2] + i[1],
+        load(p, o + 5) + w[2] + i[2],
+        a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2],
+        x[0], x[1], y[1], x[2], y[2], z[2],
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ contacts
+@inline
+def row_weights(x, y, D):
+    """D of the active rows x + y and x - y: their sum and their difference."""
+    z = lane(D, 0.0)
+    a = select(x + y < 0.0, D, z)
+    b = select(x - y < 0.0, D, z)
+    return a + b, a - b
+
+
+@inline
+def add_torsion(d, p, o, c, dim, n, r):
+    """Adds the rows of spin and roll of contact c to the contact inertia at items o .. o+20; n is the normal."""
+    D = load(d.con_D, c)
+    x0 = load(d.con_x, 6 * c)
+    m = cross(r, n)
+    for j in range(3, dim):
+        u = load3(d.con_turn, 9 * c + 3 * (j - 3))
+        w, e = row_weights(x0, load(d.con_x, 6 * c + j), D)
+        g = scale3(u, e)
+        h = fma3(u, w, scale3(m, e))  # e (u m^T + m u^T) + w u u^T = g m^T + h u^T
+        store(p, o, load(p, o) + (g[0] * m[0] + h[0] * u[0]))
+        store(p, o + 1, load(p, o + 1) + (g[1] * m[0] + h[1] * u[0]))
+        store(p, o + 2, load(p, o + 2) + (g[1] * m[1] + h[1] * u[1]))
+        store(p, o + 3, load(p, o + 3) + (g[2] * m[0] + h[2] * u[0]))
+        store(p, o + 4, load(p, o + 4) + (g[2] * m[1] + h[2] * u[1]))
+        store(p, o + 5, load(p, o + 5) + (g[2] * m[2] + h[2] * u[2]))
+        for i in range(3):
+            gi = scale3(n, load(d.con_turn, 9 * c + 3 * (j - 3) + i) * e)
+            store(p, o + 6 + 3 * i, load(p, o + 6 + 3 * i) + gi[0])
+            store(p, o + 7 + 3 * i, load(p, o + 7 + 3 * i) + gi[1])
+            store(p, o + 8 + 3 * i, load(p, o + 8 + 3 * i) + gi[2])
+
+
+@inline
+def add_contact(d, p, o, c, normal, w1, e1, w2, e2):
+    """Adds contact c to the contact inertia at items o .. o+20.
+
+    normal is the summed D of its active rows, w and e the sums and differences of the rows of each tangent.
+    """
+    n = load3(d.con_dir, 9 * c)
+    r = load3(d.con_arm2, 3 * c)
+    dim = d.con_dim[c]
+    q = scale3(n, normal)
+    x = scale3(n, q[0])
+    y = scale3(n, q[1])
+    z = scale3(n, q[2])
+    if dim > 1:
+        s = load3(d.con_dir, 9 * c + 3)
+        t = load3(d.con_dir, 9 * c + 6)
+        q = fma3(s, e1, fma3(t, e2, q))
+        a = fma3(n, e1, scale3(s, w1))
+        b = fma3(n, e2, scale3(t, w2))
+        x = fma3(n, q[0], fma3(s, a[0], scale3(t, b[0])))
+        y = fma3(n, q[1], fma3(s, a[1], scale3(t, b[1])))
+        z = fma3(n, q[2], fma3(s, a[2], scale3(t, b[2])))
+    add_to(p, o, point_inertia(x, y, z, r))
+    if dim > 3:
+        add_torsion(d, p, o, c, dim, n, r)
+
+
+@kernel
+def build_chain(m, d, b1, b2):
+    """Lists the dofs that move b2 or b1 but not both, descending, with the sign of their effect on side 2 against 1."""
+    i = m.mover_dofadr[b2] + m.mover_dofnum[b2] - 1
+    j = m.mover_dofadr[b1] + m.mover_dofnum[b1] - 1
+    n = 0
+    while i != j:
+        if i > j:
+            d.chain_dof[n] = i
+            d.chain_sign[n] = 1
+            i = m.dof_parentid[i]
+        else:
+            d.chain_dof[n] = j
+            d.chain_sign[n] = -1
+            j = m.dof_parentid[j]
+        n += 1
+    return n
+
+
+@inline
+def entry(m, d, i, j):
+    """Address of H[i, j]; the panel of i is not below the panel of j."""
+    p = m.dof_panel[i]
+    q = m.dof_panel[j]
+    return d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * m.panel_num[q] + j - m.panel_dof[q]
+
+
+@kernel
+def add_sparse_row(m, d, c, n, D):
+    """Adds D J J^T of a frictionless contact within a tree, over the n dofs of chain_dof."""
+    e = load3(d.con_dir, 9 * c)
+    r = load3(d.con_arm2, 3 * c)
+    t = cross(r, e)
+    for k in range(n):
+        s = load6(d.cdof, 6 * d.chain_dof[k])
+        store(d.chain_J, k, dot6((t[0], t[1], t[2], e[0], e[1], e[2]), s) * d.chain_sign[k])
+    for k in range(n):
+        f = D * load(d.chain_J, k)
+        for l in range(k, n):
+            a = entry(m, d, d.chain_dof[k], d.chain_dof[l])
+            store(d.hess, a, fma(f, load(d.chain_J, l), load(d.hess, a)))
+
+
+@kernel
+def add_contacts(m, d):
+    """Contact inertias of the listed contacts, to mover_K and link_K; frictionless ones within a tree straight to H."""
+    z = lane(d, 0.0)
+    chain = -1
+    n = 0
+    for k in range(d.count[NACTIVE]):
+        c = d.con_list[k]
+        D = load(d.con_D, c)
+        x0 = load(d.con_x, 6 * c)
+        dim = d.con_dim[c]
+        w1 = z
+        w2 = z
+        e1 = z
+        e2 = z
+        if dim == 1:
+            normal = select(x0 < 0.0, D, z)
+        else:
+            w1, e1 = row_weights(x0, load(d.con_x, 6 * c + 1), D)
+            w2, e2 = row_weights(x0, load(d.con_x, 6 * c + 2), D)
+            normal = w1 + w2
+            for j in range(3, dim):
+                w, _ = row_weights(x0, load(d.con_x, 6 * c + j), D)
+                normal = normal + w
+        if not any_((normal > 0.0) & unfinished(d, d.con_tree[c])):
+            continue
+        form = d.con_form[c]
+        slot = d.con_slot[c]
+        if form == FORM_WORLD:
+            add_contact(d, d.mover_K, 21 * d.con_body2[c], c, normal, w1, e1, w2, e2)
+        elif form == FORM_ROW:
+            if slot != chain:
+                n = build_chain(m, d, d.con_body1[c], d.con_body2[c])
+                chain = slot
+            add_sparse_row(m, d, c, n, normal)
+        else:
+            if d.link_on[slot] == 0:
+                d.link_on[slot] = 1
+                for j in range(21):
+                    store(d.link_K, 21 * slot + j, z)
+            add_contact(d, d.link_K, 21 * slot, c, normal, w1, e1, w2, e2)
+
+
+# ------------------------------------------------------------------ links
+@kernel
+def add_tree_link(m, d, k):
+    """Projects the contact inertia of a link within a tree on the dofs between its two sides."""
+    n = build_chain(m, d, d.link_body1[k], d.link_body2[k])
+    for i in range(n):
+        s = d.chain_sign[i]
+        di = d.chain_dof[i]
+        f = times(d.link_K, 21 * k, load6(d.cdof, 6 * di))
+        for j in range(i, n):
+            dj = d.chain_dof[j]
+            a = entry(m, d, di, dj)
+            g = dot6(f, load6(d.cdof, 6 * dj)) * (s * d.chain_sign[j])
+            store(d.hess, a, load(d.hess, a) + g)
+
+
+@inline
+def between(m, d, k):
+    """Centre of mass of side 2's tree from that of side 1's tree, of a link between trees."""
+    a = load3(d.subtree_com, 3 * m.mover_root[d.link_body1[k]])
+    b = load3(d.subtree_com, 3 * m.mover_root[d.link_body2[k]])
+    return sub3(b, a)
+
+
+@kernel
+def add_coupling(m, d, k):
+    """The coupling block of a link between trees: -S1^T K S2, with side 1's motions taken about side 2's centre."""
+    delta = between(m, d, k)
+    b1 = d.link_body1[k]
+    b2 = d.link_body2[k]
+    last2 = m.mover_dofadr[b2] + m.mover_dofnum[b2] - 1
+    i = m.mover_dofadr[b1] + m.mover_dofnum[b1] - 1
+    lower = m.dof_panel[i] > m.dof_panel[last2]
+    while i >= 0:
+        s = load6(d.cdof, 6 * i)
+        v = add3((s[3], s[4], s[5]), cross((s[0], s[1], s[2]), delta))
+        f = times(d.link_K, 21 * k, (s[0], s[1], s[2], v[0], v[1], v[2]))
+        j = last2
+        while j >= 0:
+            a = entry(m, d, i, j) if lower else entry(m, d, j, i)
+            store(d.hess, a, load(d.hess, a) - dot6(f, load6(d.cdof, 6 * j)))
+            j = m.dof_parentid[j]
+        i = m.dof_parentid[i]
+
+
+@kernel
+def add_links(m, d):
+    """Contact inertias of links: within a tree to H, between trees to both sides and the coupling block."""
+    for k in range(d.count[NLINK]):
+        if d.link_on[k] == 0:
+            continue
+        if d.link_form[k] == FORM_TREE:
+            add_tree_link(m, d, k)
+        elif d.link_form[k] == FORM_CROSS:
+            o = 21 * d.link_body2[k]
+            for j in range(21):
+                store(d.mover_K, o + j, load(d.mover_K, o + j) + load(d.link_K, 21 * k + j))
+            add_to(d.mover_K, 21 * d.link_body1[k], shifted(d.link_K, 21 * k, between(m, d, k)))
+            add_coupling(m, d, k)
+
+
+# ------------------------------------------------------------------ assembly
+@kernel
+def add_composites(m, d):
+    """Sums contact inertias from the leaves to the roots and projects them on the dofs that carry them."""
+    np = m.npanel
+    for b in range(m.nmover - 1, -1, -1):
+        p = m.mover_parent[b]
+        if d.mover_on[b] == 1 and p >= 0:
+            for j in range(21):
+                store(d.mover_K, 21 * p + j, load(d.mover_K, 21 * p + j) + load(d.mover_K, 21 * b + j))
+    for i in range(m.nv):
+        b = m.dof_mover[i]
+        if d.mover_on[b] == 0:
+            continue
+        f = times(d.mover_K, 21 * b, load6(d.cdof, 6 * i))
+        p = m.dof_panel[i]
+        q = p
+        while q >= 0:
+            j0 = m.panel_dof[q]
+            nq = m.panel_num[q]
+            a = d.hess_blk[p * np + q] + (i - m.panel_dof[p]) * nq
+            for j in range(min(nq, i + 1 - j0)):
+                store(d.hess, a + j, load(d.hess, a + j) + dot6(f, load6(d.cdof, 6 * (j0 + j))))
+            q = m.panel_parent[q]
+
+
+@kernel
+def start_blocks(m, d):
+    """H = M on the pattern, for the trees that are not finished."""
+    z = lane(d, 0.0)
+    np = m.npanel
+    for k in range(np):
+        if d.tree_live[m.panel_tree[k]] == 0:
+            continue
+        n = m.panel_num[k]
+        for x in range(d.hess_num[k]):
+            q = d.hess_col[k * np + x]
+            a = d.hess_blk[k * np + q]
+            for j in range(n * m.panel_num[q]):
+                store(d.hess, a + j, z)
+        a = d.hess_blk[k * np + k]
+        for j in range(n * n):
+            store(d.hess, a + j, z)
+        for i in range(m.panel_dof[k], m.panel_dof[k] + n):
+            for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
+                store(d.hess, d.hess_blk[m.M_panel[e]] + m.M_offset[e], load(d.M, e))
+
+
+@kernel
+def add_rows(m, d):
+    """The active scalar rows."""
+    z = lane(d, 0.0)
+    for r in range(d.count[NROW]):
+        D = select(load(d.row_x, r) < 0.0, load(d.row_D, r), z)
+        if not any_((D > 0.0) & unfinished(d, d.row_tree[r])):
+            continue
+        a = d.row_adr[r]
+        n = d.row_num[r]
+        for k in range(n):
+            i = d.row_dof[a + k]
+            f = D * load(d.row_J, a + k)
+            for l in range(k + 1):
+                e = entry(m, d, i, d.row_dof[a + l])
+                store(d.hess, e, fma(f, load(d.row_J, a + l), load(d.hess, e)))
+
+
+@kernel
+def assemble(m, d):
+    """H = M + J^T D J over the rows that are active in an unfinished lane."""
+    z = lane(d, 0.0)
+    start_blocks(m, d)
+    add_rows(m, d)
+    if d.count[NACTIVE] == 0:
+        return
+    for b in range(m.nmover):
+        if d.mover_on[b] == 1:
+            for j in range(21):
+                store(d.mover_K, 21 * b + j, z)
+    for k in range(d.count[NLINK]):
+        d.link_on[k] = 0
+    add_contacts(m, d)
+    add_links(m, d)
+    add_composites(m, d)

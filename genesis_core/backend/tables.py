@@ -48,14 +48,15 @@ def work_struct(bits: int, width: int) -> Struct:
     return Struct("Work", _kinds(WORK_FIELDS, True), bits, width, False)
 
 
+# Besides the stored lanes: which blocks there are and how far each has come.
 BLOCK_FIELDS = (
-    ("first", "I"),
     ("nblock", "I"),
-    ("todo", "I"),
-    ("flags", "I"),
-    ("cursor", "i"),
-    ("done", "i"),
-    ("need", "i"),
+    ("has_applied", "I"),
+    ("has_xfrc", "I"),
+    ("cursor", "i"),  # the next block to take
+    ("done", "i"),  # steps of this call that each block has behind it
+    ("need", "i"),  # capacities that a block lacked
+    ("touched", "i"),  # [0] some environment went bad, [1] some capacity was too small
 )
 
 

@@ -7,20 +7,21 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from genesis_core.layout.enums import DisableFlag, JointType
+from genesis_core.layout.enums import DisableFlag, Integrator, JointType
 
 COPIED_INTS = """
     body_parentid body_rootid body_weldid body_mocapid body_jntnum body_jntadr body_dofnum body_dofadr body_treeid
     jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_actfrclimited jnt_actgravcomp
     dof_bodyid dof_jntid dof_parentid dof_treeid M_rowadr M_rownnz M_colind
-    geom_type geom_bodyid site_bodyid actuator_ctrllimited actuator_forcelimited
-""".split()
+    geom_type geom_bodyid site_bodyid actuator_ctrllimited
+""".split()  # noqa: SIM905
 COPIED_REALS = """
     body_pos body_quat body_ipos body_iquat body_mass body_inertia body_subtreemass body_gravcomp
     jnt_pos jnt_axis jnt_stiffness jnt_actfrcrange qpos0 qpos_spring dof_armature dof_damping
-    geom_pos geom_quat geom_size site_pos site_quat actuator_ctrlrange actuator_forcerange actuator_gear
-""".split()
+    geom_pos geom_quat geom_size site_pos site_quat actuator_ctrlrange
+""".split()  # noqa: SIM905
 SIZES = ("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsite", "nmocap", "neq", "ntree", "nC", "ngravcomp")
+ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 
 
 def lower_core(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
@@ -40,13 +41,14 @@ def lower_core(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     _joints(mj, out)
     _geoms(mj, out)
     _actuators(mj, out)
+    _reflect_actuators(mj, out)
+    _integrator(mj, out)
 
 
 def _joints(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     out["jnt_stiffnesspoly"] = np.array(mj.jnt_stiffnesspoly, float)
     out["jnt_springs"] = ((mj.jnt_stiffness != 0) | (mj.jnt_stiffnesspoly != 0).any(axis=1)).astype(np.int64)
     out["dof_dampingpoly"] = np.array(mj.dof_dampingpoly, float)
-    out["has_dampingpoly"] = int((mj.dof_dampingpoly != 0).any())
 
 
 def _geoms(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
@@ -61,24 +63,60 @@ def _geoms(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
 
 
 def _actuators(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
-    joint = mj.actuator_trnid[:, 0].astype(np.int64)
-    kind = mj.actuator_trntype
-    on_joint = (kind == mujoco.mjtTrn.mjTRN_JOINT) | (kind == mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    # Other transmissions are reported as unsupported and push on nothing.
-    out["actuator_jntid"] = np.where(on_joint, joint, -1)
-    out["actuator_inparent"] = (kind == mujoco.mjtTrn.mjTRN_JOINTINPARENT).astype(np.int64)
-    out["actuator_gaintype"] = np.array(mj.actuator_gaintype, np.int64)
-    out["actuator_biastype"] = np.array(mj.actuator_biastype, np.int64)
-    out["actuator_gainprm"] = np.array(mj.actuator_gainprm[:, :3], float)
-    out["actuator_biasprm"] = np.array(mj.actuator_biasprm[:, :3], float)
-    group = np.clip(mj.actuator_group, 0, 30)
-    off = ((mj.opt.disableactuator >> group) & 1).astype(bool) & (mj.actuator_group >= 0) & (mj.actuator_group <= 30)
-    out["actuator_disabled"] = off.astype(np.int64)
-    affine_gain = (mj.actuator_gaintype == 1) & (mj.actuator_gainprm[:, 2] != 0)
-    affine_bias = (mj.actuator_biastype == 1) & (mj.actuator_biasprm[:, 2] != 0)
-    out["implicit_actuators"] = int((on_joint & (affine_gain | affine_bias)).any())
+    """One entry per control. Actuators that are not simulated (see `support.py`) push on nothing."""
+    nu = mj.nu
+    ints = {name: np.zeros(nu, np.int64) for name in ("gaintype", "biastype", "forcelimited", "inparent")}
+    ints["jntid"] = np.full(nu, -1, np.int64)
+    ints["disabled"] = np.ones(nu, np.int64)
+    reals = {"gainprm": np.zeros((nu, 3)), "biasprm": np.zeros((nu, 3)), "forcerange": np.zeros((nu, 2))}
+    reals["gear"] = np.zeros((nu, 6))
+    for k in range(mj.nactuator):
+        if mj.actuator_ctrlnum[k] != 1:
+            continue
+        u = int(mj.actuator_ctrladr[k])
+        affine = mj.actuator_gaintype[k] <= 1 and mj.actuator_biastype[k] <= 1 and mj.actuator_dyntype[k] == 0
+        if mj.actuator_trntype[k] not in ON_JOINT or not affine:
+            continue
+        group = int(mj.actuator_group[k])
+        off = 0 <= group <= 30 and bool((mj.opt.disableactuator >> group) & 1)
+        ints["jntid"][u] = mj.actuator_trnid[k, 0]
+        ints["inparent"][u] = mj.actuator_trntype[k] == ON_JOINT[1]
+        ints["disabled"][u] = off
+        ints["gaintype"][u], ints["biastype"][u] = mj.actuator_gaintype[k], mj.actuator_biastype[k]
+        ints["forcelimited"][u] = mj.actuator_forcelimited[k]
+        reals["gainprm"][u], reals["biasprm"][u] = mj.actuator_gainprm[k, :3], mj.actuator_biasprm[k, :3]
+        reals["forcerange"][u] = mj.actuator_forcerange[k]
+        reals["gear"][u] = mj.actuator_gear[mj.actuator_outadr[k]]
+    out.update({f"actuator_{name}": value for name, value in (ints | reals).items()})
+    moves = (ints["gaintype"] == 1) & (reals["gainprm"][:, 2] != 0) | (
+        (ints["biastype"] == 1) & (reals["biasprm"][:, 2] != 0)
+    )
+    out["implicit_actuators"] = int((moves & (ints["disabled"] == 0)).any())
 
 
-def hinge_or_slide(kind: int) -> bool:
-    """Whether a joint has one degree of freedom."""
-    return kind in (JointType.HINGE, JointType.SLIDE)
+def _reflect_actuators(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
+    """Armature and damping of actuators count at their joint, scaled by gear squared (as mj_actuatorDamping)."""
+    for k in range(mj.nactuator):
+        if mj.actuator_trntype[k] not in ON_JOINT:
+            continue
+        joint = int(mj.actuator_trnid[k, 0])
+        if mj.jnt_type[joint] not in (JointType.HINGE, JointType.SLIDE):
+            continue
+        dof = int(mj.jnt_dofadr[joint])
+        gear2 = float(mj.actuator_gear[mj.actuator_outadr[k], 0]) ** 2
+        out["dof_armature"][dof] += gear2 * mj.actuator_armature[k]
+        out["dof_damping"][dof] += gear2 * mj.actuator_damping[k]
+        out["dof_dampingpoly"][dof] += gear2 * mj.actuator_dampingpoly[k]
+
+
+def _integrator(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
+    damped = bool((out["dof_damping"] > 0).any() or (out["dof_dampingpoly"] != 0).any())
+    off = mj.opt.disableflags & (DisableFlag.EULERDAMP | DisableFlag.DAMPER)
+    out["euler_implicit"] = int(mj.opt.integrator == Integrator.EULER and damped and not off)
+    out["has_dampingpoly"] = int((out["dof_dampingpoly"] != 0).any())
+    ids = np.full(mj.nmocap, 0, np.int64)
+    for body, mocap in enumerate(mj.body_mocapid):
+        if mocap >= 0:
+            ids[mocap] = body
+    out["mocap_bodyid"] = ids
+    out["eq_active0"] = np.array(mj.eq_active0, float)

@@ -31,6 +31,7 @@ from genesis_core.lanes.ops import (
     set_lane,
     sqrt,
     store,
+    take_ticket,
     tiny,
     true_,
 )

@@ -260,6 +260,10 @@ def lane_code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return coerce(builder, args[1], sig.args[1], sig.return_type)
 
 
+def ticket_code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.atomic_rmw("add", field_address(context, builder, sig, args), ir.Constant(I64, 1), "monotonic")
+
+
 def truth_code(value: int) -> Code:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         m = sig.return_type
@@ -446,6 +450,15 @@ def param(p, i):
 @stub(lane_type, lane_code)
 def lane(s, x):
     """The number x in all lanes, in the precision of s (a struct, pointer, lane or mask)."""
+    raise NotImplementedError
+
+
+@stub(
+    lambda p, i: types.int64 if isinstance(p, Ptr) and p.kind == "i" and isinstance(i, types.Integer) else None,
+    ticket_code,
+)
+def take_ticket(p, i):
+    """Item i of an integer array, which grows by one: every thread that asks gets another number."""
     raise NotImplementedError
 
 

@@ -16,6 +16,8 @@ NEED_JAC = 5
 SOLVER_ITER = 6  # Newton iterations of the block in its last step
 NEED_PAIR = 7
 FIRST_FREE = 8  # slots from here on are shared out by the owners of stages, in the files fields_*.py
+HAS_XFRC = 40  # 1 = some environment has a force on a body
+HAS_APPLIED = 41  # 1 = some environment has an applied generalised force
 NCOUNT = 48
 
 # capacity (an 'I' field of the workspace) -> slot of `count` that tells how much was needed

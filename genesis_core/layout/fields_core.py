@@ -99,8 +99,12 @@ MODEL_FIELDS: list[Field] = [
     F("actuator_ctrlrange", "r", "nu*2"),
     F("actuator_forcelimited", "i", "nu"),
     F("actuator_forcerange", "r", "nu*2"),
-    F("actuator_disabled", "i", "nu", doc="1 = its group is switched off"),
+    F("actuator_disabled", "i", "nu", doc="1 = its group is switched off, or it is not simulated"),
     F("implicit_actuators", "I", doc="1 = some actuator force depends on velocity"),
+    F("euler_implicit", "I", doc="1 = Euler's velocity update treats joint damping implicitly"),
+    # --- initial values of what has no qpos0
+    F("mocap_bodyid", "i", "nmocap"),
+    F("eq_active0", "r", "neq"),
 ]
 
 WORK_FIELDS: list[Field] = [

@@ -1,0 +1,176 @@
+"""Runs kernels on the CPU: threads take blocks, each thread has its own workspace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from numba import types
+
+from genesis_core.backend.tables import Work, model_struct, model_table, state_struct, work_struct
+from genesis_core.layout.counters import CAPACITIES
+from genesis_core.log import get_logger
+from genesis_core.physics import block, forward
+
+if TYPE_CHECKING:
+    from genesis_core.compiler.build import Model
+    from genesis_core.lanes.types import Table
+
+log = get_logger(__name__)
+Progress = Callable[[str, float], None]
+GROWTH = 1.5  # room beyond what was needed when a workspace is enlarged
+
+
+def _stages() -> list[tuple[str, Any, int]]:
+    """(name for the progress bar, kernel, share of the compile time) in the order of compilation."""
+    return [
+        ("kinematics and inertia", forward.positions, 20),
+        ("smooth dynamics", forward.smooth_dynamics, 25),
+        ("constraints", forward.constraints, 35),
+        ("step", block.run_blocks, 15),
+        ("poses", block.pose_block, 5),
+    ]
+
+
+def _is_cached(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
+    cache = dispatcher._cache
+    try:
+        index = cache._cache_file._load_index()
+        return cache._index_key(signature, dispatcher.targetctx.codegen()) in index
+    except Exception:  # a damaged index counts as an empty one
+        return False
+
+
+def compile_kernels(bits: int, width: int, progress: Progress | None = None) -> float:
+    """Loads or compiles the kernels of one precision; returns the seconds it took.
+
+    progress(stage, fraction) is called before each stage, only when something has to be compiled.
+    """
+    started = time.perf_counter()
+    m, d, s = model_struct(bits, width), work_struct(bits, width), state_struct(bits, width)
+    entries: dict[Any, tuple[Any, ...]] = {
+        block.run_blocks: (m, d, s, types.int64, types.int64),
+        block.pose_block: (m, d, s, types.int64, types.int64),
+    }
+    cached = all(_is_cached(entry, signature) for entry, signature in entries.items())
+    done = 0
+    for name, stage, share in _stages():
+        signature = entries.get(stage)
+        if signature is None:
+            signature = (m, d)
+            if cached:
+                continue
+        if progress is not None and not cached:
+            progress(name, done / 100)
+        stage.compile(signature)
+        done += share
+    if progress is not None and not cached:
+        progress("ready", 1.0)
+    return time.perf_counter() - started
+
+
+class CpuBackend:
+    """The model in kernel form, the threads, and their workspaces."""
+
+    def __init__(
+        self,
+        model: Model,
+        bits: int,
+        width: int,
+        threads: int,
+        progress: Progress | None = None,
+        **scalars: int,
+    ) -> None:
+        self.model, self.bits, self.width, self.threads = model, bits, width, threads
+        self.compile_seconds = compile_kernels(bits, width, progress)
+        self.table = model_table(model, bits, width, **scalars)
+        self.capacities = first_capacities(model)
+        self.works = [Work(model, bits, width, self.capacities)]
+        self._pool: ThreadPoolExecutor | None = None
+        self._run = self._entry(block.run_blocks)
+        self._pose = self._entry(block.pose_block)
+        self.overflows = 0
+
+    def _entry(self, dispatcher: Any) -> Any:
+        """The compiled function itself: no type inspection of arguments at each call."""
+        m, d, s = (f(self.bits, self.width) for f in (model_struct, work_struct, state_struct))
+        return dispatcher.overloads[(m, d, s, types.int64, types.int64)].entry_point
+
+    def run(self, state: Table, n: int, mode: int) -> None:
+        """Works on all blocks of the state until each has done n steps, enlarging workspaces where they are too small."""
+        blocks = int(state.slots[state.type.index["nblock"]])
+        state.arrays["done"][:] = 0
+        state.arrays["touched"][:] = 0
+        while True:
+            state.arrays["cursor"][0] = 0
+            self._launch(state, blocks, n, mode)
+            if not state.arrays["touched"][1]:
+                return
+            self._make_room(state)
+            state.arrays["touched"][1] = 0
+
+    def _launch(self, state: Table, blocks: int, n: int, mode: int) -> None:
+        helpers = min(self.threads, blocks) - 1
+        if helpers < 1:
+            self._run(self.table, self.works[0], state, n, mode)
+            return
+        while len(self.works) <= helpers:
+            self.works.append(Work(self.model, self.bits, self.width, self.capacities))
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="genesis-block")
+        futures = [
+            self._pool.submit(self._run, self.table, self.works[k], state, n, mode) for k in range(1, helpers + 1)
+        ]
+        self._run(self.table, self.works[0], state, n, mode)
+        for future in futures:
+            future.result()
+
+    def look(self, state: Table, b: int) -> Work:
+        """The forward evaluation of block b's current state, left in the returned workspace; nothing is stored."""
+        work = self.works[0]
+        while True:
+            state.arrays["done"][b] = 0
+            state.arrays["touched"][:] = 0
+            state.arrays["cursor"][0] = b
+            blocks = state.slots[state.type.index["nblock"]]
+            state.slots[state.type.index["nblock"]] = b + 1
+            try:
+                self._run(self.table, work, state, 1, block.LOOK)
+            finally:
+                state.slots[state.type.index["nblock"]] = blocks
+            if not state.arrays["touched"][1]:
+                return work
+            self._make_room(state)
+            work = self.works[0]
+
+    def pose(self, state: Table, b: int, everything: bool) -> Work:
+        """Poses of block b's current state, left in the returned workspace."""
+        self._pose(self.table, self.works[0], state, b, int(everything))
+        return self.works[0]
+
+    def _make_room(self, state: Table) -> None:
+        """Enlarges every workspace to what the blocks asked for."""
+        self.overflows += 1
+        need = state.arrays["need"].reshape(-1, block.NEEDS)
+        for k, name in enumerate(CAPACITIES):
+            wanted = int(need[:, k].max())
+            if wanted > self.capacities[name]:
+                self.capacities[name] = int(wanted * GROWTH) + 8
+        need[:] = 0
+        log.debug("workspaces enlarged to %s", self.capacities)
+        self.works = [Work(self.model, self.bits, self.width, self.capacities) for _ in self.works]
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+            self._pool = None
+
+
+def first_capacities(model: Model) -> dict[str, int]:
+    """A first guess of how many contacts, rows and Jacobian entries a block will need; workspaces grow when it is short."""
+    pairs = int(model.sizes.get("npair", 0))
+    contacts = min(4 * pairs, 8 + 4 * model.ngeom)
+    rows = 4 * contacts + 2 * model.njnt
+    return {"ncon_max": contacts + 4, "nefc_max": rows + 8, "njac_max": rows * min(2 * model.nv, 32) + 64}

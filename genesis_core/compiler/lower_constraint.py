@@ -146,8 +146,8 @@ def _lower_panels(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     panels = [p for tree in reversed(order) for p in tree_panels(mj, tree)]
     words = max(1, -(-len(panels) // PANEL_BITS))
     dof_panel = np.zeros(mj.nv, np.int64)
-    for k, (first, num) in enumerate(panels):
-        dof_panel[first : first + num] = k
+    for k, (first, size) in enumerate(panels):
+        dof_panel[first : first + size] = k
     mask = np.zeros((len(panels), words), np.int64)
     above_of = np.full(len(panels), -1, np.int64)
     for k, (first, _) in enumerate(panels):
@@ -204,13 +204,13 @@ def _lower_pairs(mj: mujoco.MjModel, out: dict[str, Any], mover_of: np.ndarray, 
     tree = np.append(out["mover_tree"], -1)
     links: dict[tuple[int, int], int] = {}
     frictionless: dict[tuple[int, int], bool] = {}
-    for (a, b), dim in zip(movers, out["pair_condim"], strict=True):
+    for (a, b), dim in zip(movers.tolist(), out["pair_condim"], strict=True):
         if a >= 0 and b >= 0:
             key = (min(a, b), max(a, b))
             links.setdefault(key, len(links))
-            frictionless[key] = frictionless.get(key, True) and dim == 1
+            frictionless[key] = frictionless.get(key, True) and bool(dim == 1)
     link, form = np.full(npair, -1, np.int64), np.full(npair, FORM_WORLD, np.int64)
-    for k, (a, b) in enumerate(movers):
+    for k, (a, b) in enumerate(movers.tolist()):
         if a >= 0 and b >= 0:
             key = (min(a, b), max(a, b))
             link[k] = links[key]

@@ -64,7 +64,7 @@ def find_scale(m, d):
 
 @kernel
 def start(m, d):
-    """Starts from the better of the last and the smooth acceleration, per lane; trees without rows from the smooth one."""
+    """Starts from the better of the last and the smooth acceleration, per lane; trees without rows from the latter."""
     z = lane(d, 0.0)
     for t in range(m.ntree):
         d.tree_live[t] = 1

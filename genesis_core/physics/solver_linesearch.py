@@ -277,8 +277,8 @@ def evaluate(m, d):
 def first_step(m, d):
     """Tries alpha = 1 everywhere; returns whether some lane has to go on.
 
-    tree_line: 0 alpha, 1 and 2 bracket, 3 curvature of the piece that gave alpha, 4 done, 5 slope and 6 curvature of the
-    quadratic part, 7 slope that counts as zero.
+    tree_line: 0 alpha, 1 and 2 bracket, 3 curvature of the piece that gave alpha, 4 done, 5 slope and 6 curvature of
+    the quadratic part, 7 slope that counts as zero.
     """
     z = lane(d, 0.0)
     one = lane(d, 1.0)

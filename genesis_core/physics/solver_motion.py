@@ -378,7 +378,7 @@ def advance(m, d):
 
 @kernel
 def contact_forces(m, d):
-    """Fills con_force with the force on geom2 in the contact frame (as mj_contactForce); zero where there is no contact."""
+    """Fills con_force with the force on geom2 in the contact frame, as mj_contactForce; zero where there is none."""
     z = lane(d, 0.0)
     for c in range(d.count[NCON]):
         p = d.con_pair[c]
@@ -392,7 +392,7 @@ def contact_forces(m, d):
             f = z
             if j < d.con_dim[c]:
                 x = load(d.con_x, 6 * c + j)
-                g, f, dc, changed = row_pair(x0, x, x0, x, D)
+                g, f, _, _ = row_pair(x0, x, x0, x, D)
                 f = f * m.pair_friction[5 * p + j - 1]
                 n = n + g
             store(d.con_force, 6 * c + j, select(act, f, z))

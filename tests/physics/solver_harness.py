@@ -15,6 +15,7 @@ from genesis_core.layout.counters import NCON
 from genesis_core.physics import constraint, solver
 
 FROM_MUJOCO = ("qpos", "qvel", "cdof", "cvel", "subtree_com", "M", "qacc_smooth", "qacc_warmstart", "qfrc_smooth")
+PREFILLED = ("qacc", "qfrc_constraint", "con_force", "con_x", "con_v", "hess", "mover_vel", "mover_frc", "mover_K")
 
 
 @dataclass
@@ -95,17 +96,7 @@ def solve_states(model: Model, datas: list[mujoco.MjData], bits: int = 64) -> So
         filled = block + [block[-1]] * (width - len(block))
         for name in FROM_MUJOCO:
             work.set_lanes(name, np.stack([np.asarray(getattr(d, name)).reshape(-1) for d in filled]))
-        for name in (
-            "qacc",
-            "qfrc_constraint",
-            "con_force",
-            "con_x",
-            "con_v",
-            "hess",
-            "mover_vel",
-            "mover_frc",
-            "mover_K",
-        ):
+        for name in PREFILLED:
             work.arrays[name][:] = np.nan
         slots = _fill_contacts(model, work, filled)
         constraint.make(table, work)

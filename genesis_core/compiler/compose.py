@@ -1,0 +1,260 @@
+"""Several entities in one MuJoCo model: primitives, meshes and robot files attached under unique prefixes."""
+
+from __future__ import annotations
+
+import warnings as python_warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from genesis_core.compiler.entities import EntitySpec, MaterialSpec, OptionsSpec
+from genesis_core.compiler.locate import find_file
+from genesis_core.compiler.mjcf import compile_spec, mujoco_warnings, read_mjcf
+from genesis_core.compiler.options import OptionMerger
+from genesis_core.compiler.pose import IDENTITY, euler_to_quat, matrix, multiply
+from genesis_core.compiler.primitives import add_plane, add_primitive
+from genesis_core.compiler.scale import scale_spec
+from genesis_core.compiler.source import XmlSource, read_xml, xml_from_text
+from genesis_core.errors import SceneError
+
+__all__ = ["Composed", "EntityPart", "EntitySpec", "MaterialSpec", "OptionsSpec", "compose", "entity_pose"]
+
+
+@dataclass
+class EntityPart:
+    """Where an entity went: its prefix, the bodies at its root, and its pose."""
+
+    name: str
+    type: str
+    prefix: str
+    pos: np.ndarray
+    quat: np.ndarray
+    roots: list[str] = field(default_factory=list)  # names of its outermost bodies, as compiled
+
+
+@dataclass
+class Composed:
+    """An editable model of all entities; `compile()` makes the MjModel."""
+
+    spec: mujoco.MjSpec
+    parts: list[EntityPart]
+    sources: list[XmlSource]
+    warnings: list[str]
+
+    def compile(self) -> mujoco.MjModel:
+        """The compiled model; SceneError names the element where MuJoCo refuses it."""
+        with mujoco_warnings(self.warnings):
+            mj = compile_spec(self.spec, self.sources)
+        _move_keyframes(mj, self.parts)
+        return mj
+
+
+def entity_pose(entity: EntitySpec) -> tuple[np.ndarray, np.ndarray]:
+    """Position (3,) [m] and unit quaternion (4,) of an entity."""
+    if entity.quat is not None:
+        quat = np.array(entity.quat, float) / np.linalg.norm(entity.quat)
+    elif entity.euler is not None:
+        quat = euler_to_quat(entity.euler)
+    else:
+        quat = np.array(IDENTITY)
+    return np.array(entity.pos, float), quat
+
+
+def compose(
+    entities: Sequence[EntitySpec], options: OptionsSpec | None = None, folder: str | Path | None = None
+) -> Composed:
+    """One model of several entities.
+
+    Names inside a file get the prefix "NAME/" (entities without a name are called after their file or type);
+    relative files are looked for in `folder`. Options that two files set differently give one warning that says which
+    rules; `options` rules over all of them. Errors: SceneError.
+    """
+    builder = _Builder(Path(folder) if folder else Path.cwd())
+    for entity in entities:
+        builder.add(entity)
+    return builder.finish(options or OptionsSpec())
+
+
+class _Builder:
+    """The model while entities are added."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.spec = mujoco.MjSpec()
+        self.warnings: list[str] = []
+        self.sources: list[XmlSource] = []
+        self.parts: list[EntityPart] = []
+        self.merger = OptionMerger()
+        self.prefixes: set[str] = set()
+        self.names: set[str] = set()
+        self.has_light = False
+
+    def add(self, entity: EntitySpec) -> None:
+        name = self._unique_name(entity)
+        pos, quat = entity_pose(entity)
+        if entity.type == "plane":
+            add_plane(self.spec, entity, name, pos, quat, self.folder)
+            self.parts.append(EntityPart(name, entity.type, "", pos, quat))
+        elif entity.type in ("mjcf", "urdf"):
+            self._add_file(entity, name, pos, quat)
+        else:
+            add_primitive(self.spec, entity, name, pos, quat, self.folder, self.warnings)
+            self.parts.append(EntityPart(name, entity.type, "", pos, quat, [name]))
+
+    def finish(self, options: OptionsSpec) -> Composed:
+        if not self.has_light:
+            add_default_light(self.spec)
+        self.merger.apply(self.spec, options)
+        self.warnings.extend(self.merger.warnings)
+        return Composed(self.spec, self.parts, self.sources, self.warnings)
+
+    def _unique_name(self, entity: EntitySpec) -> str:
+        wanted = entity.name or (Path(entity.file).stem if entity.file else entity.type)
+        name = wanted
+        number = 1
+        while name in self.names and not entity.name:
+            number += 1
+            name = f"{wanted}{number}"
+        if name in self.names:
+            raise SceneError(f"two entities have the name '{name}'", hint="give each entity its own name")
+        self.names.add(name)
+        return name
+
+    def _add_file(self, entity: EntitySpec, name: str, pos: np.ndarray, quat: np.ndarray) -> None:
+        prefix = f"{name}/" if entity.prefix is None else entity.prefix
+        if prefix in self.prefixes:
+            raise SceneError(f"two entities have the prefix '{prefix}'", element=name, hint="give each its own prefix")
+        self.prefixes.add(prefix)
+        if entity.text:
+            source = xml_from_text(entity.text, f"<{entity.type} text of {name}>")
+        else:
+            source = read_xml(find_file(entity.file, self.folder, f"{entity.type} file"))
+        self.sources.append(source)
+        with mujoco_warnings(self.warnings):
+            child, lift = self._child(entity, source)
+        pos = pos + lift if "pos" not in entity.model_fields_set else pos
+        self.merger.add(child, source)
+        self.has_light = self.has_light or bool(child.lights)
+        roots = [body.name for body in child.worldbody.bodies]
+        frame = self.spec.worldbody.add_frame(pos=pos, quat=quat)
+        self._attach(child, prefix, frame, source)
+        self.parts.append(EntityPart(name, entity.type, prefix, pos, quat, [prefix + r for r in roots]))
+
+    def _child(self, entity: EntitySpec, source: XmlSource) -> tuple[mujoco.MjSpec, np.ndarray]:
+        """The entity's own model, and how far a free robot must be lifted to stand on the ground."""
+        lift = np.zeros(3)
+        if source.root.tag == "robot":
+            from genesis_core.compiler.urdf import read_urdf
+
+            robot = read_urdf(source, entity, self.warnings)
+            child, lift = robot.spec, np.array([0.0, 0.0, robot.lift])
+        else:
+            child = read_mjcf(source)
+            _fix_or_free(child, entity, source)
+            _drop_extras(child, entity)
+            if entity.armature is not None:
+                add_armature(child, entity.armature)
+        scale = float(entity.scale)  # type: ignore[arg-type]
+        if scale != 1.0:
+            scale_spec(child, scale)
+            lift = lift * scale
+        return child, lift
+
+    def _attach(self, child: mujoco.MjSpec, prefix: str, frame: mujoco.MjsFrame, source: XmlSource) -> None:
+        ignored: list[str] = []  # conflicts of options are reported by the merger, in plain words
+        with mujoco_warnings(ignored), python_warnings.catch_warnings():
+            python_warnings.simplefilter("ignore")
+            try:
+                self.spec.attach(child, prefix=prefix, frame=frame)
+            except (ValueError, RuntimeError, mujoco.FatalError) as error:
+                raise SceneError(
+                    f"cannot be put into the scene: {' '.join(str(error).split())}",
+                    file=source.path,
+                    hint="names that occur twice need a prefix",
+                ) from None
+
+
+def _fix_or_free(child: mujoco.MjSpec, entity: EntitySpec, source: XmlSource) -> None:
+    """Removes or adds the free joints of the outermost bodies as `fixed` asks."""
+    if entity.fixed is None:
+        return
+    for body in child.worldbody.bodies:
+        free = [j for j in body.joints if j.type == mujoco.mjtJoint.mjJNT_FREE]
+        if entity.fixed:
+            for joint in free:
+                child.delete(joint)
+        elif not body.joints and not body.mocap:
+            body.add_freejoint(name=f"{body.name}_free" if body.name else "")
+    if entity.fixed and child.keys:
+        # Keyframes of the floating robot have seven numbers more than the fixed one has coordinates.
+        for key in list(child.keys):
+            if _key_width(child) != len(key.qpos) and len(key.qpos):
+                key.qpos = _without_free(key.qpos, source)
+                key.qvel = []
+
+
+def _key_width(child: mujoco.MjSpec) -> int:
+    width = {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}
+    return sum(width.get(j.type, 1) for j in child.joints)
+
+
+def _without_free(qpos: Sequence[float], source: XmlSource) -> list[float]:
+    """Coordinates without those of the one free joint that comes first in a robot's file."""
+    del source
+    return list(qpos)[7:]
+
+
+def _drop_extras(child: mujoco.MjSpec, entity: EntitySpec) -> None:
+    if not entity.keep_ground:
+        for geom in list(child.worldbody.geoms):
+            if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
+                child.delete(geom)
+    if not entity.keep_lights:
+        for light in list(child.lights):
+            child.delete(light)
+
+
+def add_armature(child: mujoco.MjSpec, armature: float) -> None:
+    """Rotor inertia for hinge and slide joints that have none [kg m^2]."""
+    for joint in child.joints:
+        if joint.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE) and joint.armature == 0:
+            joint.armature = armature
+
+
+def add_default_light(spec: mujoco.MjSpec) -> None:
+    """A sun that casts shadows, for scenes whose files bring no light."""
+    spec.worldbody.add_light(
+        name="sun",
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=[0.0, 0.0, 10.0],
+        dir=[-0.35, 0.45, -0.85],
+        diffuse=[0.75, 0.74, 0.72],
+        specular=[0.25, 0.25, 0.25],
+        castshadow=True,
+    )
+
+
+def _move_keyframes(mj: mujoco.MjModel, parts: Sequence[EntityPart]) -> None:
+    """Puts the floating bodies of an entity's keyframes where the entity stands.
+
+    A keyframe holds world coordinates of free joints and mocap bodies as its file knows them; MuJoCo leaves them so
+    when the file is attached under a frame.
+    """
+    for part in parts:
+        moved = np.any(part.pos != 0) or not np.allclose(part.quat, IDENTITY)
+        if not part.prefix or not moved:
+            continue
+        rotation = matrix(part.quat)
+        for k in range(mj.nkey):
+            if not (mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_KEY, k) or "").startswith(part.prefix):
+                continue
+            for j in range(mj.njnt):
+                body = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_BODY, int(mj.jnt_bodyid[j])) or ""
+                if int(mj.jnt_type[j]) != int(mujoco.mjtJoint.mjJNT_FREE) or not body.startswith(part.prefix):
+                    continue
+                q = mj.key_qpos[k, mj.jnt_qposadr[j] : mj.jnt_qposadr[j] + 7]
+                q[:3] = part.pos + rotation @ q[:3]
+                q[3:] = multiply(part.quat, q[3:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings as python_warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,7 @@ def mujoco_warnings(into: list[str]) -> Iterator[None]:
 
     def take(message: str) -> None:
         text = " ".join(message.split())
-        if text not in into:
+        if text not in into and "Attach conflict" not in text:
             into.append(text)
 
     mujoco.set_mju_user_warning(take)
@@ -68,7 +69,10 @@ def read_mjcf(source: XmlSource) -> mujoco.MjSpec:
 def compile_spec(spec: mujoco.MjSpec, sources: Sequence[XmlSource] = ()) -> mujoco.MjModel:
     """The compiled model of a spec, checked to hold finite numbers."""
     try:
-        mj = spec.compile()
+        with python_warnings.catch_warnings():
+            # Conflicts between attached files are found and worded by OptionMerger.
+            python_warnings.simplefilter("ignore", UserWarning)
+            mj = spec.compile()
     except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise scene_error(str(error), sources) from None
     except MemoryError:

@@ -34,7 +34,7 @@ _PALETTE = (
 def add_plane(
     spec: mujoco.MjSpec, entity: EntitySpec, name: str, pos: np.ndarray, quat: np.ndarray, folder: Path
 ) -> None:
-    """A ground plane: a quiet checker of one-metre tiles unless a colour or material is given; a sky if there is none."""
+    """A ground plane: a quiet checker of one-metre tiles unless a look is given. Adds a sky if there is none."""
     geom = spec.worldbody.add_geom(name=name, type=mujoco.mjtGeom.mjGEOM_PLANE, pos=pos, quat=quat)
     half = entity.size or (0.0, 0.0)
     geom.size = [half[0], half[1], _PLANE_SPACING]

@@ -53,7 +53,7 @@ class Start:
             ctrl=np.zeros(mj.nu),
             mocap_pos=data.mocap_pos.copy(),
             mocap_quat=data.mocap_quat.copy(),
-            jnt_name=[mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_JOINT, j) or "" for j in range(mj.njnt)],
+            jnt_name=joint_labels(mj),
             jnt_type=mj.jnt_type.astype(int),
             jnt_qposadr=mj.jnt_qposadr.copy(),
             jnt_dofadr=mj.jnt_dofadr.copy(),
@@ -68,6 +68,15 @@ class Start:
             if not any(fnmatchcase(name, noise.joints) for name in out.jnt_name):
                 raise _unknown("start.noise: no joint", noise.joints, out.jnt_name, path)
         return out
+
+
+def joint_labels(mj: mujoco.MjModel) -> list[str]:
+    """Names of the joints; one without a name is called after its body."""
+    body, joint = mujoco.mjtObj.mjOBJ_BODY, mujoco.mjtObj.mjOBJ_JOINT
+    return [
+        mujoco.mj_id2name(mj, joint, j) or mujoco.mj_id2name(mj, body, int(mj.jnt_bodyid[j])) or ""
+        for j in range(mj.njnt)
+    ]
 
 
 def _apply_keyframe(

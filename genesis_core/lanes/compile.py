@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba import types
 from numba.core import caching
 
 from genesis_core.backend.cache import cache_folder
@@ -60,14 +61,26 @@ class KernelCache(caching.FunctionCache):
             log.warning("cannot keep the compiled kernel of %s: %s", self._name, error)
 
 
+def _without_literals(dispatcher: Any) -> Any:
+    """Makes calls with constants share one compiled version: Numba would compile f(m, 0) and f(m, i) apart."""
+    resolve = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return resolve(tuple(types.unliteral(kind) for kind in args), plain)
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
 def kernel(fn: Callable[..., Any]) -> Any:
     """A stage of the simulation: `@kernel def stage(m, d): ...`. No GIL, IEEE division, kept on disk."""
     numba.config.CACHE_DIR = str(cache_folder())
     dispatcher = numba.njit(nogil=True, error_model="numpy")(fn)
     dispatcher._cache = KernelCache(fn)
-    return dispatcher
+    return _without_literals(dispatcher)
 
 
 def inline(fn: Callable[..., Any]) -> Any:
     """A small helper that kernels call; LLVM decides about inlining."""
-    return numba.njit(nogil=True, error_model="numpy")(fn)
+    return _without_literals(numba.njit(nogil=True, error_model="numpy")(fn))

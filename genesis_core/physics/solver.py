@@ -2,8 +2,8 @@
 
 qacc minimises 1/2 (a - a_smooth)^T M (a - a_smooth) + sum of 1/2 D min(J a - aref, 0)^2 over the rows. Each iteration
 factors H = M + J^T D J of the active rows, steps along -H^-1 gradient with an exact line search, and ends where the
-scaled improvement or gradient falls below `tolerance`. The scale is one over the trace of the mass matrix of the
-island.
+scaled improvement, gradient or Newton decrement falls below `tolerance`. The scale is one over the trace of the mass
+matrix of the island.
 
 All quantities of the iteration are kept per tree and lane (`solver_linesearch`); a finished lane has step length
 zero, so that its numbers stand still, and contacts that only finished lanes have are dropped from the list. Instead
@@ -18,7 +18,15 @@ from genesis_core.layout.fields_constraint import NACTIVE, NEVAL, NFACTOR, NROW
 from genesis_core.physics.solver_factor import backsolve, factor, pattern
 from genesis_core.physics.solver_hessian import assemble
 from genesis_core.physics.solver_linesearch import label_islands, line_search, sum_islands
-from genesis_core.physics.solver_motion import advance, contact_forces, list_all, list_live, mul_mass, residual
+from genesis_core.physics.solver_motion import (
+    advance,
+    contact_forces,
+    list_all,
+    list_live,
+    mul_mass,
+    residual,
+    unfinished,
+)
 
 __all__ = ["contact_forces", "solve"]
 
@@ -118,6 +126,45 @@ def hold(m, d):
     advance(m, d)
 
 
+@kernel
+def check_gradient(m, d):
+    """Finishes the trees whose gradient is below the tolerance at the start."""
+    one = lane(d, 1.0)
+    sum_islands(m, d, 3, 4)
+    for t in range(m.ntree):
+        small = not_(load(d.tree_scale, t) * sqrt(load(d.tree_sum, 8 * t + 3)) >= m.tolerance)
+        store(d.tree_done, t, select(small, one, load(d.tree_done, t)))
+
+
+@kernel
+def set_live(m, d):
+    """Flags the trees that some lane still works on; returns whether there is one."""
+    more = False
+    for t in range(m.ntree):
+        live = any_(unfinished(d, t))
+        d.tree_live[t] = live
+        more = more | live
+    return more
+
+
+@kernel
+def check_decrement(m, d):
+    """Finishes the trees whose Newton step promises less than the tolerance."""
+    z = lane(d, 0.0)
+    one = lane(d, 1.0)
+    for t in range(m.ntree):
+        s = z
+        if d.tree_live[t] == 1:
+            i0 = m.tree_dofadr[t]
+            for i in range(i0, i0 + m.tree_dofnum[t]):
+                s = fma(load(d.grad, i), load(d.search, i), s)
+        store(d.tree_sum, 8 * t + 6, s)
+    sum_islands(m, d, 6, 7)
+    for t in range(m.ntree):
+        small = not_(load(d.tree_scale, t) * load(d.tree_sum, 8 * t + 6) * -0.5 >= m.tolerance)
+        store(d.tree_done, t, select(small, one, load(d.tree_done, t)))
+
+
 @inline
 def finish_iteration(m, d):
     """Ends the lanes that have converged. Returns (some lane goes on, some lane that goes on needs a new Hessian)."""
@@ -153,14 +200,13 @@ def finish_iteration(m, d):
 @kernel
 def iterate(m, d):
     """Newton iterations until every lane has converged."""
-    more = False
-    for t in range(m.ntree):
-        live = any_(not_(load(d.tree_done, t) > 0.5))
-        d.tree_live[t] = live
-        more = more | live
-    pattern(m, d)
+    check_gradient(m, d)
+    more = set_live(m, d)
     again = True
     n = 0
+    if more:
+        list_live(m, d)
+        pattern(m, d)
     while more and n < m.iterations:
         if again:
             assemble(m, d)
@@ -172,6 +218,10 @@ def iterate(m, d):
                 for i in range(i0, i0 + m.tree_dofnum[t]):
                     store(d.search, i, -load(d.grad, i))
         backsolve(m, d, d.search)
+        if n > 0:
+            check_decrement(m, d)
+            if not set_live(m, d):
+                break
         line_search(m, d)
         advance(m, d)
         more, again = finish_iteration(m, d)

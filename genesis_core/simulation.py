@@ -14,7 +14,7 @@ from genesis_core.backend.tables import aligned, real_type, state_struct
 from genesis_core.backend.width import lane_width
 from genesis_core.errors import DeviceError, GenesisError, OptionError, StateError, UnsupportedFeatureError
 from genesis_core.lanes.types import Table
-from genesis_core.layout.counters import CAPACITIES, NCON
+from genesis_core.layout.counters import NCON
 from genesis_core.layout.fields import STATE_FIELDS, shape_size
 from genesis_core.layout.names import ITEM_SHAPES, ON_DEMAND, OUTPUTS, SETTABLE
 from genesis_core.physics.block import FORWARD, STEP
@@ -106,7 +106,7 @@ class Simulation:
             "has_xfrc": 0,
             "cursor": np.zeros(8, np.int64),
             "done": np.zeros(self._blocks, np.int64),
-            "need": np.zeros(len(CAPACITIES) * self._blocks, np.int64),
+            "need": np.zeros(self._blocks, np.int64),
             "touched": np.zeros(2, np.int64),
         }
         for f in STATE_FIELDS:
@@ -349,6 +349,7 @@ class Simulation:
             "dist": column("con_dist", 1)[use, 0],
             "pos": column("con_pos", 3)[use],
             "frame": column("con_frame", 9)[use].reshape(-1, 3, 3),
+            "force": column("con_force", 6)[use],
         }
 
     def stats(self) -> dict[str, Any]:
@@ -358,6 +359,7 @@ class Simulation:
         return {
             "steps": self._steps,
             "nan_count": int(self._gather("bad", every).sum()),
+            "newton_iterations": float(self._gather("solver_niter", every).mean()),
             "frozen": int((self._gather("frozen", every) > 0).sum()),
             "overflow": self._cpu.overflows,
             "capacities": dict(self._cpu.capacities),

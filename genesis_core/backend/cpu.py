@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from numba import types
 
 from genesis_core.backend.tables import Work, model_struct, model_table, state_struct, work_struct
-from genesis_core.layout.counters import CAPACITIES
 from genesis_core.log import get_logger
 from genesis_core.physics import block, forward
 
@@ -26,10 +25,11 @@ GROWTH = 1.5  # room beyond what was needed when a workspace is enlarged
 def _stages() -> list[tuple[str, Any, int]]:
     """(name for the progress bar, kernel, share of the compile time) in the order of compilation."""
     return [
-        ("kinematics and inertia", forward.positions, 20),
-        ("smooth dynamics", forward.smooth_dynamics, 25),
-        ("constraints", forward.constraints, 35),
-        ("step", block.run_blocks, 15),
+        ("kinematics and inertia", forward.positions, 10),
+        ("smooth dynamics", forward.smooth_dynamics, 15),
+        ("collision", forward.narrowphase, 20),
+        ("constraints", forward.constraints, 30),
+        ("step", block.run_blocks, 20),
         ("poses", block.pose_block, 5),
     ]
 
@@ -153,11 +153,10 @@ class CpuBackend:
     def _make_room(self, state: Table) -> None:
         """Enlarges every workspace to what the blocks asked for."""
         self.overflows += 1
-        need = state.arrays["need"].reshape(-1, block.NEEDS)
-        for k, name in enumerate(CAPACITIES):
-            wanted = int(need[:, k].max())
-            if wanted > self.capacities[name]:
-                self.capacities[name] = int(wanted * GROWTH) + 8
+        need = state.arrays["need"]
+        wanted = int(need.max())
+        if wanted > self.capacities["ncon_max"]:
+            self.capacities["ncon_max"] = min(int(wanted * GROWTH) + 8, int(self.model.arrays["ncon_bound"]))
         need[:] = 0
         log.debug("workspaces enlarged to %s", self.capacities)
         self.works = [Work(self.model, self.bits, self.width, self.capacities) for _ in self.works]
@@ -169,8 +168,6 @@ class CpuBackend:
 
 
 def first_capacities(model: Model) -> dict[str, int]:
-    """A first guess of how many contacts, rows and Jacobian entries a block will need; workspaces grow when it is short."""
-    pairs = int(model.sizes.get("npair", 0))
-    contacts = min(4 * pairs, 8 + 4 * model.ngeom)
-    rows = 4 * contacts + 2 * model.njnt
-    return {"ncon_max": contacts + 4, "nefc_max": rows + 8, "njac_max": rows * min(2 * model.nv, 32) + 64}
+    """A first guess of how much room a block needs; workspaces grow when it is short."""
+    contacts = min(int(model.arrays["ncon_bound"]), 4 * model.ngeom + 32)
+    return {"ncon_max": contacts}

@@ -11,14 +11,11 @@ NCON = 0  # contacts in the block's list (any lane)
 NEFC = 1  # constraint rows in the block's list (any lane)
 OVERFLOW = 2  # 1 = some capacity was too small, the block's step is void
 NEED_CON = 3
-NEED_EFC = 4
-NEED_JAC = 5
 SOLVER_ITER = 6  # Newton iterations of the block in its last step
-NEED_PAIR = 7
 FIRST_FREE = 8  # slots from here on are shared out by the owners of stages, in the files fields_*.py
 HAS_XFRC = 40  # 1 = some environment has a force on a body
 HAS_APPLIED = 41  # 1 = some environment has an applied generalised force
 NCOUNT = 48
 
 # capacity (an 'I' field of the workspace) -> slot of `count` that tells how much was needed
-CAPACITIES = {"ncon_max": NEED_CON, "nefc_max": NEED_EFC, "njac_max": NEED_JAC}
+CAPACITIES = {"ncon_max": NEED_CON}

@@ -110,8 +110,6 @@ MODEL_FIELDS: list[Field] = [
 WORK_FIELDS: list[Field] = [
     F("count", "i", f"{NCOUNT}", doc="counters of the block, see layout.counters"),
     F("ncon_max", "I", doc="capacity of the contact list"),
-    F("nefc_max", "I", doc="capacity of the row list"),
-    F("njac_max", "I", doc="capacity of the rows' Jacobian entries"),
     # --- state of the block
     F("qpos", "r", "nq"),
     F("qvel", "r", "nv"),
@@ -185,6 +183,7 @@ STATE_FIELDS: list[Field] = [
     F("energy", "r", "2"),
     F("ncon", "r", "1"),
     F("nefc", "r", "1"),
+    F("solver_niter", "r", "1", doc="Newton iterations"),
     # --- the host's book-keeping
     F("frozen", "r", "1", doc="1 = taken out of the simulation by the policy for bad states"),
     F("bad", "r", "1", doc="times that the environment went bad"),

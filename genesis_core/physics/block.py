@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from genesis_core.lanes import all_, any_, kernel, lane, load, not_, select, store, take_ticket
-from genesis_core.layout.counters import HAS_APPLIED, HAS_XFRC, NEED_CON, NEED_EFC, NEED_JAC, OVERFLOW
+from genesis_core.layout.counters import HAS_APPLIED, HAS_XFRC, NCON, NEED_CON, OVERFLOW
 from genesis_core.physics.energy import energies
 from genesis_core.physics.forward import forward, output_poses
 from genesis_core.physics.integrate import integrate
 from genesis_core.physics.kinematics import all_geoms, body_poses
 from genesis_core.physics.reset import good, good_state, reset_lanes
+from genesis_core.physics.solver import contact_forces
 
 STEP, FORWARD, LOOK = 0, 1, 2  # modes: n steps; one evaluation; one evaluation that is left in the workspace
 FREEZE = 1
-NEEDS = 3  # items per block in the state's `need`: contacts, rows, Jacobian entries
 
 
 @kernel
@@ -82,8 +82,12 @@ def publish(m, d, s, b):
     copy_out(s.qfrc_constraint, d.qfrc_constraint, b, m.nv)
     copy_out(s.actuator_force, d.actuator_force, b, m.nu)
     copy_out(s.energy, d.energy, b, 2)
-    store(s.ncon, b, lane(d, 0.0))
-    store(s.nefc, b, lane(d, 0.0))
+    ncon = lane(d, 0.0)
+    for c in range(d.count[NCON]):
+        ncon = ncon + load(d.con_active, c)
+    store(s.ncon, b, ncon)
+    store(s.nefc, b, load(d.nefc, 0))
+    store(s.solver_niter, b, load(d.solver_niter, 0))
 
 
 @kernel
@@ -119,9 +123,7 @@ def hold_frozen(m, d, s, b):
 def note_overflow(d, s, b):
     """Leaves word of what was needed; the host makes room and calls again."""
     s.touched[1] = 1
-    s.need[NEEDS * b] = max(s.need[NEEDS * b], d.count[NEED_CON])
-    s.need[NEEDS * b + 1] = max(s.need[NEEDS * b + 1], d.count[NEED_EFC])
-    s.need[NEEDS * b + 2] = max(s.need[NEEDS * b + 2], d.count[NEED_JAC])
+    s.need[b] = max(s.need[b], d.count[NEED_CON])
 
 
 @kernel
@@ -152,7 +154,9 @@ def run_block(m, d, s, b, n, mode):
             note_overflow(d, s, b)
             break
         step += 1
-        if step == n and mode != LOOK:
+        if mode == LOOK:
+            contact_forces(m, d)
+        elif step == n:
             publish(m, d, s, b)
         if mode == STEP:
             integrate(m, d)

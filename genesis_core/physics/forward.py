@@ -5,10 +5,11 @@ The same order as MuJoCo's mj_step: positions, velocities, actuation, accelerati
 
 from __future__ import annotations
 
-from genesis_core.lanes import kernel, lane, load, store
+from genesis_core.lanes import kernel, load, store
 from genesis_core.layout.counters import HAS_APPLIED, HAS_XFRC, NCON, NEFC, OVERFLOW
 from genesis_core.physics.actuation import actuation
 from genesis_core.physics.bias import bias_forces, velocities
+from genesis_core.physics.constraint import make
 from genesis_core.physics.inertia import (
     all_subtree_coms,
     body_inertias,
@@ -19,7 +20,10 @@ from genesis_core.physics.inertia import (
     solve_m,
 )
 from genesis_core.physics.kinematics import all_geoms, all_sites, body_poses, collision_geoms
+from genesis_core.physics.broadphase import broadphase
+from genesis_core.physics.pairs import narrowphase
 from genesis_core.physics.passive import body_forces, passive_forces
+from genesis_core.physics.solver import solve
 
 
 @kernel
@@ -59,11 +63,9 @@ def smooth_dynamics(m, d):
 
 @kernel
 def constraints(m, d):
-    """qacc and qfrc_constraint."""
-    zero = lane(d, 0.0)
-    for i in range(m.nv):
-        store(d.qfrc_constraint, i, zero)
-        store(d.qacc, i, load(d.qacc_smooth, i))
+    """Rows of limits and contacts, and the solver: qacc and qfrc_constraint."""
+    make(m, d)
+    solve(m, d)
 
 
 @kernel
@@ -73,6 +75,10 @@ def forward(m, d):
     d.count[NEFC] = 0
     d.count[OVERFLOW] = 0
     positions(m, d)
+    broadphase(m, d)
+    narrowphase(m, d)
+    if d.count[OVERFLOW]:
+        return
     smooth_dynamics(m, d)
     constraints(m, d)
 

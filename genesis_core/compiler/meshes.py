@@ -89,13 +89,28 @@ def _by_trimesh(path: Path) -> list[MeshPart]:
         raise SceneError("the mesh file refers to itself", file=path) from None
     except Exception as error:  # trimesh and its readers raise whatever they meet
         raise SceneError(f"the mesh cannot be read: {_short(error)}", file=path, hint="is the file complete?") from None
+    unit = _unit(scene) if path.suffix.lower() == ".dae" else 1.0
+    plain = path.suffix.lower() == ".obj" and b"usemtl" not in read_bytes(path, what="mesh file")
     parts: list[MeshPart] = []
     for node in scene.graph.nodes_geometry:
         transform, name = scene.graph[node]
         mesh = scene.geometry[name]
         if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces):
-            parts.append(_part_of(mesh, transform, str(name)))
+            part = _part_of(mesh, transform, str(name))
+            if plain:
+                part.rgba = None  # the reader's own grey
+            parts.append(part if unit == 1.0 else _scaled(part, np.full(3, unit)))
     return parts
+
+
+def _unit(scene: Any) -> float:
+    """Metres per unit of a COLLADA file."""
+    text = str(scene.units or "")
+    number = text.split("*")[0].strip() if "*" in text else "1"
+    try:
+        return float(number)
+    except ValueError:
+        return 1.0
 
 
 def _part_of(mesh: Any, transform: np.ndarray, name: str) -> MeshPart:
@@ -275,21 +290,34 @@ def add_visual_parts(
 
 def _paint(spec: mujoco.MjSpec, shape: mujoco.MjsGeom, part: MeshPart, label: str) -> None:
     if part.image is not None:
-        spec.add_texture(
-            name=label,
-            type=mujoco.mjtTexture.mjTEXTURE_2D,
-            width=part.image.shape[1],
-            height=part.image.shape[0],
-            nchannel=part.image.shape[2],
-            data=part.image.tobytes(),
-        )
-        material = spec.add_material(name=label, rgba=part.rgba or (1.0, 1.0, 1.0, 1.0), specular=0.3)
-        textures = list(material.textures)
-        textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = label
-        material.textures = textures
+        add_picture(spec, label, part.image, part.rgba)
         shape.material = label
     elif part.rgba is not None:
         shape.rgba = part.rgba
+
+
+def add_picture(
+    spec: mujoco.MjSpec, name: str, image: np.ndarray, rgba: Sequence[float] | None = None
+) -> mujoco.MjsMaterial:
+    """A texture and a material that shows it, both called `name`; image (h, w, 3 or 4) uint8, first row at the top."""
+    texture = spec.add_texture(
+        name=name,
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        width=image.shape[1],
+        height=image.shape[0],
+        nchannel=image.shape[2],
+    )
+    texture.data = np.ascontiguousarray(image).tobytes()
+    material = spec.add_material(name=name, rgba=list(rgba or (1.0, 1.0, 1.0, 1.0)), specular=0.3)
+    set_texture(material, name)
+    return material
+
+
+def set_texture(material: mujoco.MjsMaterial, texture: str) -> None:
+    """Gives a material a colour texture."""
+    textures = list(material.textures)
+    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = texture
+    material.textures = textures
 
 
 def merged_part(parts: Sequence[MeshPart]) -> MeshPart:
@@ -305,7 +333,7 @@ def add_collision_mesh(
     spec: mujoco.MjSpec,
     body: mujoco.MjsBody,
     parts: Sequence[MeshPart],
-    name: str,
+    asset: str,
     path: Path,
     warnings: list[str],
     **geom: Any,
@@ -313,9 +341,9 @@ def add_collision_mesh(
     """A geom that touches: the convex hull of all parts, or a thin box where the mesh is flat."""
     part = merged_part(parts)
     if thickness(part.vertices) > _FLAT:
-        mesh = add_mesh_asset(spec, name, part, visual=False)
+        mesh = add_mesh_asset(spec, asset, part, visual=False)
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-        return body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **geom)
+        return body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=asset, **geom)
     low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
     half = np.maximum((high - low) / 2, 1e-4)
     warnings.append(f"{path.name}: the collision mesh is flat, a thin box of its size replaces it")

@@ -12,7 +12,7 @@ from genesis_core.compiler.source import XmlSource
 
 # XML attribute -> field of mjOption where the names differ
 _FIELDS = {"actuatorgroupdisable": "disableactuator"}
-_ENUMS: dict[str, dict[str, int]] = {
+ENUM_WORDS: dict[str, dict[str, int]] = {
     "integrator": {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3},
     "solver": {"pgs": 0, "cg": 1, "newton": 2},
     "cone": {"pyramidal": 0, "elliptic": 1},
@@ -65,7 +65,7 @@ class OptionMerger:
                 setattr(spec.option, name, value)
         given = {k: v for k, v in options.model_dump(exclude={"flags"}).items() if v is not None}
         for name, value in given.items():
-            setattr(spec.option, name, _ENUMS[name][value] if name in _ENUMS else value)
+            setattr(spec.option, name, ENUM_WORDS[name][value] if name in ENUM_WORDS else value)
         flags = {k: v for k, v in options.flags.model_dump().items() if v is not None}
         for name, on in flags.items():
             set_flag(spec.option, name, on)
@@ -111,8 +111,8 @@ def _plain(value: Any) -> Any:
 
 
 def _show(name: str, value: Any) -> str:
-    if name in _ENUMS:
-        return next((word for word, number in _ENUMS[name].items() if number == int(value)), str(value))
+    if name in ENUM_WORDS:
+        return next((word for word, number in ENUM_WORDS[name].items() if number == int(value)), str(value))
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

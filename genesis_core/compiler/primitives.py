@@ -9,7 +9,15 @@ import numpy as np
 
 from genesis_core.compiler.entities import EntitySpec, MaterialSpec
 from genesis_core.compiler.locate import find_file
-from genesis_core.compiler.meshes import add_collision_mesh, add_visual_parts, load_mesh, read_image, turned_up
+from genesis_core.compiler.meshes import (
+    add_collision_mesh,
+    add_picture,
+    add_visual_parts,
+    load_mesh,
+    read_image,
+    set_texture,
+    turned_up,
+)
 
 _PLANE_SPACING = 0.05  # [m] third size of a plane: distance of MuJoCo's grid lines
 _TYPES = {
@@ -53,7 +61,7 @@ def add_plane(
             height=256,
         )
         material = spec.add_material(name=name, texrepeat=[1, 1], texuniform=True, reflectance=0.08, specular=0.2)
-        _set_texture(material, texture)
+        set_texture(material, texture)
         geom.material = name
     else:
         _look(spec, geom, entity, name, folder)
@@ -157,37 +165,11 @@ def _look(spec: mujoco.MjSpec, geom: mujoco.MjsGeom, entity: EntitySpec, name: s
 
 
 def _add_material(spec: mujoco.MjSpec, look: MaterialSpec, name: str, entity: EntitySpec, folder: Path) -> None:
-    material = spec.add_material(
-        name=name,
-        texrepeat=list(look.texrepeat),
-        texuniform=look.texuniform,
-        emission=look.emission,
-        specular=look.specular,
-        shininess=look.shininess,
-        reflectance=look.reflectance,
-        metallic=look.metallic,
-        roughness=look.roughness,
-        rgba=[*entity.rgba, 1.0][:4] if entity.rgba is not None else [1.0, 1.0, 1.0, 1.0],
-    )
+    rgba = [*entity.rgba, 1.0][:4] if entity.rgba is not None else [1.0, 1.0, 1.0, 1.0]
     if look.texture:
-        image = read_image(find_file(look.texture, folder, "texture file"))
-        add_image(spec, f"{name}_texture", image)
-        _set_texture(material, f"{name}_texture")
-
-
-def add_image(spec: mujoco.MjSpec, name: str, image: np.ndarray) -> None:
-    """A 2D texture from an image (height, width, 3) uint8, first row at the top."""
-    spec.add_texture(
-        name=name,
-        type=mujoco.mjtTexture.mjTEXTURE_2D,
-        width=image.shape[1],
-        height=image.shape[0],
-        nchannel=image.shape[2],
-        data=np.ascontiguousarray(image).tobytes(),
-    )
-
-
-def _set_texture(material: mujoco.MjsMaterial, texture: str) -> None:
-    textures = list(material.textures)
-    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = texture
-    material.textures = textures
+        material = add_picture(spec, name, read_image(find_file(look.texture, folder, "texture file")), rgba)
+    else:
+        material = spec.add_material(name=name, rgba=rgba)
+    for key in ("texuniform", "emission", "specular", "shininess", "reflectance", "metallic", "roughness"):
+        setattr(material, key, getattr(look, key))
+    material.texrepeat = list(look.texrepeat)

@@ -116,8 +116,14 @@ def near_file(path: Path) -> str:
         names = [entry.name for entry in os.scandir(folder)][:10000]
     except OSError:
         return ""
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f"did you mean {folder / near[0]}?" if near else ""
+
+
+def near_word(word: str, words: Iterable[str]) -> str:
+    """A hint with the likeliest meant word."""
+    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else ""
 
 
 def _inside(path: Path) -> str:

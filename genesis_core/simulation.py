@@ -15,7 +15,7 @@ from genesis_core.backend.width import lane_width
 from genesis_core.errors import DeviceError, GenesisError, OptionError, StateError, UnsupportedFeatureError
 from genesis_core.lanes.types import Table
 from genesis_core.layout.counters import NCON
-from genesis_core.layout.fields import STATE_FIELDS, shape_size
+from genesis_core.layout.fields import MODEL_FIELDS, STATE_FIELDS, shape_size
 from genesis_core.layout.names import ITEM_SHAPES, ON_DEMAND, OUTPUTS, SETTABLE
 from genesis_core.physics.block import FORWARD, STEP
 
@@ -232,6 +232,28 @@ class Simulation:
             row, item = np.argwhere(~np.isfinite(data))[0]
             raise OptionError(f"{name}: item {item} of row {row} is {data[row, item]}", hint="give finite numbers")
         return data
+
+    def set_param(self, name: str, value: Any) -> None:
+        """Overwrites a real array of the model, shared by all environments, from the next step on.
+
+        name: a real field of the model such as "jnt_actfrcrange" or "gravity"; value: as many numbers as it holds.
+        What the compiler derived from it (for example weights of constraints from masses) stays as it is.
+        """
+        self._check_open()
+        field = next((f for f in MODEL_FIELDS if f.name == name and f.kind == "r"), None)
+        if field is None:
+            reals = [f.name for f in MODEL_FIELDS if f.kind == "r"]
+            near = difflib.get_close_matches(name, reals, n=3)
+            raise OptionError(
+                f"the model has no real array {name!r}", hint=f"did you mean {', '.join(near)}?" if near else ""
+            )
+        data = np.asarray(value, np.float64).reshape(-1)
+        size = shape_size(field.shape, self.model.sizes)
+        if data.size != size:
+            raise OptionError(f"{name}: got {data.size} numbers, want {size}", where="Simulation.set_param")
+        if np.isnan(data).any():
+            raise OptionError(f"{name}: item {int(np.flatnonzero(np.isnan(data))[0])} is NaN")
+        self._cpu.table.arrays[name][:size] = data
 
     def _mirror(self, ids: np.ndarray) -> None:
         """Unused lanes of the last block follow the last environment, so that they cost nothing extra."""

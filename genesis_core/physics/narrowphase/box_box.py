@@ -33,6 +33,7 @@ from genesis_core.lanes import (
     sub3,
     tiny,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.physics.narrowphase.common import MINVAL, frame_of, put_contact, size_of
 
 # scratch, in every lane
@@ -388,7 +389,7 @@ def _face_contacts(d, l, c, g1, g2, code):
     return found
 
 
-@inline
+@segment("mdii")
 def box_box(m, d, p, c):
     """Up to eight contacts."""
     g1, g2 = m.pair_geom1[p], m.pair_geom2[p]

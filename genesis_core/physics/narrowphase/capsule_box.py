@@ -32,6 +32,7 @@ from genesis_core.lanes import (
     sub3,
     tiny,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.physics.narrowphase.common import MINVAL, axis_z, clip, frame_of, put_contact, size_of
 from genesis_core.physics.narrowphase.sphere import sphere_in_box_frame
 
@@ -42,6 +43,7 @@ EDGE_ALONG = 13  # nearest point of the box's edge, -1 .. 1
 KIND = 14  # -4 nothing, -3/-1 a face of the box and the -/+ end, else 3 * (place on the edge) + (place on the segment)
 FACE, CORNER, EDGE = 15, 16, 17  # nearest face (axis, -1 = inside), corner (bits), edge (axis)
 SECOND = 18  # distance of the second point from the first along the segment; -4 = none
+LEVEL = 19  # part of HALF along an axis below which it is rounding: 0 in f64
 
 
 @inline
@@ -126,11 +128,10 @@ def _third_first(v):
 
 
 @inline
-def _search(d, pos, half, size, radius, length, reach):
+def _search(d, pos, half, size, length):
     """Writes what of the box is nearest to the segment to the scratch."""
     zero = lane(d, 0.0)
-    start = reach + 2.0 * (radius + length + size[0] + size[1] + size[2])
-    face = (start, zero, zero - 4.0, zero - 1.0)
+    face = (zero + 1e30, zero, zero - 4.0, zero - 1.0)
     face = _end(face, -1.0, pos, half, size)
     face = _end(face, 1.0, pos, half, size)
     slack = select(tiny(d) < 1e-100, zero, lane(d, 1e-6))
@@ -159,6 +160,15 @@ def _sides(t, l):
 
 
 @inline
+def _level_side(t, l, edge):
+    """Bit of an axis, other than the edge's, across which the capsule lies level within rounding; 0 = none."""
+    for k in range(3):
+        if k != edge and abs(get_lane(t, HALF + k, l)) < get_lane(t, LEVEL, l):
+            return 1 << k
+    return 0
+
+
+@inline
 def _reach_of(t, l, axis):
     """Length along the segment, in half-lengths, over which it crosses the box along an axis."""
     return 2.0 * get_lane(t, SIZE + axis, l) / abs(get_lane(t, HALF + axis, l))
@@ -167,6 +177,8 @@ def _reach_of(t, l, axis):
 @inline
 def _second_at_corner(t, l, along):
     c = _sides(t, l) ^ int(get_lane(t, CORNER, l))
+    if c == 0 or c == 7:
+        c ^= _level_side(t, l, -1)  # the side that rounding chose for a level capsule must not cost the second point
     if c == 0 or c == 7:  # pointing at the corner or away from it
         return -4.0
     sign = 1.0
@@ -187,6 +199,9 @@ def _second_at_edge(t, l, along):
     edge = int(get_lane(t, EDGE, l))
     sides = _sides(t, l)
     c = (sides ^ int(get_lane(t, CORNER, l))) & (7 - (1 << edge))
+    if c != 1 and c != 2 and c != 4:
+        level = _level_side(t, l, edge)
+        c, sides = c ^ level, sides ^ level
     if c != 1 and c != 2 and c != 4:  # edge and capsule form a T
         return -4.0
     ax1, ax2 = (edge + 1) % 3, (edge + 2) % 3
@@ -233,7 +248,7 @@ def _second_point(t, l):
     return _second_at_corner(t, l, along)
 
 
-@inline
+@segment("mdii")
 def capsule_box(m, d, p, c):
     """Up to two contacts."""
     g1, g2 = m.pair_geom1[p], m.pair_geom2[p]
@@ -254,7 +269,7 @@ def capsule_box(m, d, p, c):
     )
     if not any_(near):
         return 0
-    _search(d, pos, half, size, radius, length, reach)
+    _search(d, pos, half, size, length)
     along = load(t, ALONG)
     active, dist, point, normal = sphere_in_box_frame(add_scaled3(pos, half, along), radius, size, reach)
     active = active & near & (load(t, KIND) > -3.5)
@@ -265,6 +280,7 @@ def capsule_box(m, d, p, c):
     store3(t, HALF, half)
     store3(t, SIZE, size)
     store(t, SECOND, lane(d, -4.0))
+    store(t, LEVEL, select(tiny(d) < 1e-100, 0.0, 1e-6 * length))
     for l in range(lane_begin(d), lane_end(d)):
         if mask_lane(active, l):
             set_lane(t, SECOND, l, _second_point(t, l))

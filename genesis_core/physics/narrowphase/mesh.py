@@ -32,6 +32,7 @@ from genesis_core.lanes import (
     store3,
     sub3,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.physics.narrowphase.common import axis_z, frame_of, put_contact
 
 # scratch, in every lane
@@ -84,7 +85,7 @@ def _keep(take, slot, dist, point):
     return select(take, dist, slot[0]), select3(take, point, slot[1])
 
 
-@inline
+@segment("mdii")
 def plane_mesh(m, d, p, c):
     """Up to four contacts."""
     g1, g2 = m.pair_geom1[p], m.pair_geom2[p]

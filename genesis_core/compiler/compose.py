@@ -47,7 +47,7 @@ class Composed:
     def compile(self) -> mujoco.MjModel:
         """The compiled model; SceneError names the element where MuJoCo refuses it."""
         with mujoco_warnings(self.warnings):
-            mj = compile_spec(self.spec, self.sources)
+            mj = compile_spec(self.spec, self.sources, self.warnings)
         _move_keyframes(mj, self.parts)
         return mj
 

@@ -132,7 +132,7 @@ def _load_mjcf(xml: XmlSource, overrides: dict[str, Any] | None, report: Report)
         name = editable.modelname
         add_cameras(editable, spec.cameras, path)
         report("compiling the scene", 0.3)
-        mj = compile_spec(editable, [xml])
+        mj = compile_spec(editable, [xml], warnings)
     if name and name != "MuJoCo Model" and "name" not in (overrides or {}):
         spec.name = name
     parts = _Parts(mj, [xml], [], *_authored([xml]))

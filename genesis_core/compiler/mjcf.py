@@ -66,13 +66,29 @@ def read_mjcf(source: XmlSource) -> mujoco.MjSpec:
         raise scene_error(str(error), [source]) from None
 
 
-def compile_spec(spec: mujoco.MjSpec, sources: Sequence[XmlSource] = ()) -> mujoco.MjModel:
+def _compile(spec: mujoco.MjSpec, warnings: list[str] | None) -> mujoco.MjModel:
+    """Compiles; where only the length ranges of muscles cannot be computed, they are left out with a warning."""
+    try:
+        return spec.compile()
+    except ValueError as error:
+        if "Lengthrange computation" not in str(error):
+            raise
+        spec.compiler.LRopt.mode = int(mujoco.mjtLRMode.mjLRMODE_NONE)
+        mj = spec.compile()
+        if warnings is not None:
+            warnings.append(f"length ranges of actuators are left out: {' '.join(str(error).split())}")
+        return mj
+
+
+def compile_spec(
+    spec: mujoco.MjSpec, sources: Sequence[XmlSource] = (), warnings: list[str] | None = None
+) -> mujoco.MjModel:
     """The compiled model of a spec, checked to hold finite numbers."""
     try:
         with python_warnings.catch_warnings():
             # Conflicts between attached files are found and worded by OptionMerger.
             python_warnings.simplefilter("ignore", UserWarning)
-            mj = spec.compile()
+            mj = _compile(spec, warnings)
     except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise scene_error(str(error), sources) from None
     except MemoryError:

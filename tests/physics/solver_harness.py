@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from genesis_core.backend.tables import Work, model_table
+from genesis_core.backend.width import lane_width
 from genesis_core.compiler.build import Model
 from genesis_core.layout.counters import NCON
 from genesis_core.physics import constraint, solver
@@ -28,11 +28,6 @@ class Solved:
     niter: np.ndarray
     forces: list[np.ndarray]  # (contacts of the state, 6), in MuJoCo's order
     work: Work
-
-
-@cache
-def _width(bits: int) -> int:
-    return 8 if bits == 32 else 4
 
 
 def _pair_index(model: Model) -> dict[tuple[int, int], int]:
@@ -86,7 +81,7 @@ def _fill_contacts(model: Model, work: Work, datas: list[mujoco.MjData]) -> list
 
 def solve_states(model: Model, datas: list[mujoco.MjData], bits: int = 64) -> Solved:
     """Solves the constraints of states that mj_forward has been called on; at most `width` of them share a block."""
-    width = _width(bits)
+    width = lane_width(bits)
     table = model_table(model, bits, width)
     ncon = max(sum(d.ncon for d in datas[k : k + width]) for k in range(0, len(datas), width))
     work = Work(model, bits, width, {"ncon_max": max(ncon, 1), "nefc_max": 1, "njac_max": 1})
@@ -120,6 +115,22 @@ def contact_forces(mj: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     for k in range(data.ncon):
         mujoco.mj_contactForce(mj, data, k, out[k])
     return out
+
+
+def settled_states(mj: mujoco.MjModel, n: int, steps: int, seed: int = 0, kick: float = 0.5) -> list[mujoco.MjData]:
+    """States after up to `steps` steps of random controls from disturbed starts, kicked out of rest at the end."""
+    rng = np.random.default_rng(seed)
+    datas = []
+    for _ in range(n):
+        data = mujoco.MjData(mj)
+        data.qvel[:] = rng.normal(size=mj.nv) * 0.5
+        data.ctrl[:] = rng.normal(size=mj.nu) * 0.5
+        for _ in range(int(rng.integers(steps // 2, steps + 1))):
+            mujoco.mj_step(mj, data)
+        data.qvel[:] += rng.normal(size=mj.nv) * kick
+        mujoco.mj_forward(mj, data)
+        datas.append(data)
+    return datas
 
 
 def relative_errors(got: np.ndarray, want: np.ndarray) -> np.ndarray:

@@ -27,112 +27,118 @@ MINMU = 1e-5  # mjMINMU: MuJoCo never lets a friction coefficient fall below it
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """Two geoms that may touch, in MuJoCo's order (lower type first); `explicit` is the index of a `<pair>` or -1."""
+class Candidates:
+    """Pairs of geoms that may touch, row by row; `explicit` is the index of a `<pair>` or -1."""
 
-    geom1: int
-    geom2: int
-    explicit: int
+    geom1: np.ndarray  # the geom with the lower type
+    geom2: np.ndarray
+    explicit: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.geom1)
 
-def _movable(mj: mujoco.MjModel, body: int) -> bool:
-    """Whether any joint moves the body: static bodies and mocap bodies (with what is welded to them) do not move."""
-    return bool(mj.body_dofnum[mj.body_weldid[body]] > 0)
-
-
-def _bodies_collide(mj: mujoco.MjModel, body1: int, body2: int, filter_parent: bool) -> bool:
-    weld1, weld2 = int(mj.body_weldid[body1]), int(mj.body_weldid[body2])
-    if weld1 == weld2 or not (_movable(mj, body1) or _movable(mj, body2)):
-        return False
-    if filter_parent and weld1 != 0 and weld2 != 0:
-        parent1 = mj.body_weldid[mj.body_parentid[weld1]]
-        parent2 = mj.body_weldid[mj.body_parentid[weld2]]
-        return bool(weld1 != parent2 and weld2 != parent1)
-    return True
+    def where(self, mask: np.ndarray) -> Candidates:
+        return Candidates(self.geom1[mask], self.geom2[mask], self.explicit[mask])
 
 
-def _geoms_of(mj: mujoco.MjModel, body: int) -> range:
-    start = int(mj.body_geomadr[body])
-    return range(start, start + int(mj.body_geomnum[body])) if start >= 0 else range(0)
+class _Filter:
+    """Which geoms can collide with a given one, by MuJoCo's rules for bodies and bit masks."""
+
+    def __init__(self, mj: mujoco.MjModel) -> None:
+        body = np.array(mj.geom_bodyid, np.int64)
+        weld = np.array(mj.body_weldid, np.int64)
+        self.body, self.weld = body, weld[body]
+        self.parent = weld[mj.body_parentid[weld]][body]
+        # static bodies, and mocap bodies with what is welded to them, are moved by no joint
+        self.movable = (mj.body_dofnum[weld] > 0)[body]
+        self.type, self.affinity = np.array(mj.geom_contype), np.array(mj.geom_conaffinity)
+        self.parents_pass = bool(mj.opt.disableflags & DisableFlag.FILTERPARENT)
+        self.excluded: dict[int, list[int]] = {}
+        for signature in mj.exclude_signature.tolist():
+            self.excluded.setdefault(signature >> 16, []).append(signature & 0xFFFF)
+        self.explicit: dict[int, list[int]] = {}
+        for one, two in zip(mj.pair_geom1.tolist(), mj.pair_geom2.tolist(), strict=True):
+            self.explicit.setdefault(min(one, two), []).append(max(one, two))
+
+    def partners(self, geom: int) -> np.ndarray:
+        """Geoms after `geom` that can touch it."""
+        rest = slice(geom + 1, None)
+        weld, parent = self.weld[geom], self.parent[geom]
+        hit = (self.type[geom] & self.affinity[rest]) | (self.type[rest] & self.affinity[geom]) != 0
+        hit &= self.weld[rest] != weld
+        hit &= self.movable[rest] | self.movable[geom]
+        if not self.parents_pass and weld != 0:
+            related = (self.parent[rest] == weld) | (self.weld[rest] == parent)
+            hit &= ~((self.weld[rest] != 0) & related)
+        found = np.flatnonzero(hit) + geom + 1
+        if others := self.excluded.get(int(self.body[geom])):
+            found = found[~np.isin(self.body[found], others)]
+        if others := self.explicit.get(geom):
+            found = found[~np.isin(found, others)]
+        return found
 
 
-def _ordered(mj: mujoco.MjModel, geom1: int, geom2: int) -> tuple[int, int]:
-    return (geom2, geom1) if mj.geom_type[geom1] > mj.geom_type[geom2] else (geom1, geom2)
+def _dynamic(mj: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
+    """Geoms of all pairs that are not explicit, the lower index first."""
+    rule = _Filter(mj)
+    colliding = np.flatnonzero(rule.type | rule.affinity)
+    partners = [rule.partners(int(geom)) for geom in colliding]
+    counts = [len(p) for p in partners]
+    return np.repeat(colliding, counts), np.concatenate([*partners, np.zeros(0, np.int64)])
 
 
-def _dynamic_pairs(mj: mujoco.MjModel, body1: int, body2: int, taken: set[frozenset[int]]) -> list[tuple[int, int]]:
-    """Geom pairs of two bodies that pass `contype`/`conaffinity`, in the order of MuJoCo's contact list."""
-    geoms1, geoms2 = _geoms_of(mj, body1), _geoms_of(mj, body2)
-    pairs = []
-    for geom1 in geoms1:
-        for geom2 in geoms2:
-            hit = (mj.geom_contype[geom1] & mj.geom_conaffinity[geom2]) | (
-                mj.geom_contype[geom2] & mj.geom_conaffinity[geom1]
-            )
-            if hit and frozenset((geom1, geom2)) not in taken:
-                pairs.append(_ordered(mj, geom1, geom2))
-    midphase = not mj.opt.disableflags & DisableFlag.MIDPHASE
-    if midphase and (len(geoms1) > 1 or len(geoms2) > 1):
-        pairs.sort()  # MuJoCo walks a tree of bounding boxes, then sorts the contacts by their (swapped) geoms
-    return pairs
-
-
-def _exists(mj: mujoco.MjModel, geom1: int, geom2: int) -> bool:
-    """Whether MuJoCo has a collision function for the types at all: none for two planes or height fields."""
-    return not (mj.geom_type[geom1] <= GeomType.HFIELD and mj.geom_type[geom2] <= GeomType.HFIELD)
-
-
-def candidates(mj: mujoco.MjModel) -> list[Candidate]:
+def candidates(mj: mujoco.MjModel) -> Candidates:
     """All geom pairs that can touch in some state, sorted as MuJoCo sorts its contacts."""
     if mj.opt.disableflags & (DisableFlag.CONSTRAINT | DisableFlag.CONTACT):
-        return []
-    explicit: dict[int, list[int]] = {}
-    for index in range(mj.npair):
-        explicit.setdefault(int(mj.pair_signature[index]), []).append(index)
-    excluded = {int(s) for s in mj.exclude_signature}
-    filter_parent = not mj.opt.disableflags & DisableFlag.FILTERPARENT
-    dynamic: dict[int, list[tuple[int, int]]] = {}
-    colliding = [
-        b for b in range(mj.nbody) if any(mj.geom_contype[g] or mj.geom_conaffinity[g] for g in _geoms_of(mj, b))
-    ]
-    for i, body1 in enumerate(colliding):
-        for body2 in colliding[i + 1 :]:
-            signature = (body1 << 16) + body2
-            if signature in excluded or not _bodies_collide(mj, body1, body2, filter_parent):
-                continue
-            taken = {frozenset((int(mj.pair_geom1[k]), int(mj.pair_geom2[k]))) for k in explicit.get(signature, ())}
-            dynamic[signature] = _dynamic_pairs(mj, body1, body2, taken)
-    found = []
-    for signature in sorted(set(explicit) | set(dynamic)):
-        for index in explicit.get(signature, ()):
-            geom1, geom2 = _ordered(mj, int(mj.pair_geom1[index]), int(mj.pair_geom2[index]))
-            found.append(Candidate(geom1, geom2, index))
-        found += [Candidate(geom1, geom2, -1) for geom1, geom2 in dynamic.get(signature, ())]
-    return [c for c in found if _exists(mj, c.geom1, c.geom2)]
+        none = np.zeros(0, np.int64)
+        return Candidates(none, none, none)
+    first, second = _dynamic(mj)
+    explicit = np.concatenate([np.arange(mj.npair), np.full(len(first), -1, np.int64)])
+    first = np.concatenate([mj.pair_geom1, first]).astype(np.int64)
+    second = np.concatenate([mj.pair_geom2, second]).astype(np.int64)
+    types = np.array(mj.geom_type, np.int64)
+    swap = types[first] > types[second]
+    geom1, geom2 = np.where(swap, second, first), np.where(swap, first, second)
+    # MuJoCo walks bodies with several geoms through a tree of boxes, then sorts by the swapped geoms; without the tree
+    # it goes through the geoms as they are
+    midphase = not mj.opt.disableflags & DisableFlag.MIDPHASE
+    keys = (geom1, geom2) if midphase else (first, second)
+    body1, body2 = mj.geom_bodyid[first], mj.geom_bodyid[second]
+    signature = (np.minimum(body1, body2).astype(np.int64) << 16) + np.maximum(body1, body2)
+    given = np.where(explicit >= 0, explicit, mj.npair)  # explicit pairs come first, in their order
+    within = [np.where(explicit >= 0, 0, key) for key in keys]
+    order = np.lexsort((within[1], within[0], given, signature))
+    # there is no collision function for two planes or height fields
+    order = order[(types[first] > GeomType.HFIELD)[order] | (types[second] > GeomType.HFIELD)[order]]
+    return Candidates(geom1[order], geom2[order], explicit[order])
 
 
-def pair_type(mj: mujoco.MjModel, pair: Candidate) -> PairType | None:
-    """The collision function of a pair, or None where this program has none."""
-    types = GeomType(int(mj.geom_type[pair.geom1])), GeomType(int(mj.geom_type[pair.geom2]))
-    return PAIR_TYPES.get(types)
+_KIND = np.full((len(GeomType), len(GeomType)), -1, np.int64)
+for _types, _kind in PAIR_TYPES.items():
+    _KIND[_types] = int(_kind)
+
+
+def pair_kinds(mj: mujoco.MjModel, pairs: Candidates) -> np.ndarray:
+    """The PairType of every pair, -1 where this program has no collision function."""
+    types = np.array(mj.geom_type, np.int64)
+    return _KIND[types[pairs.geom1], types[pairs.geom2]]
 
 
 def unsupported_pairs(mj: mujoco.MjModel) -> list[str]:
     """A sentence for every combination of geom types that can touch in this model but is not simulated."""
-    missing: dict[tuple[GeomType, GeomType], list[Candidate]] = {}
-    for pair in candidates(mj):
-        if pair_type(mj, pair) is None:
-            types = GeomType(int(mj.geom_type[pair.geom1])), GeomType(int(mj.geom_type[pair.geom2]))
-            missing.setdefault(types, []).append(pair)
+    pairs = candidates(mj)
+    missing = pairs.where(pair_kinds(mj, pairs) < 0)
+    types = np.array(mj.geom_type, np.int64)
+    combined = types[missing.geom1] * len(GeomType) + types[missing.geom2]
     sentences = []
-    for (type1, type2), pairs in sorted(missing.items()):
-        first = pairs[0]
+    for combination, first, count in zip(*np.unique(combined, return_index=True, return_counts=True), strict=True):
+        type1, type2 = (GeomType(int(t)).name.lower() for t in divmod(combination, len(GeomType)))
         sentence = (
-            f"contacts between {type1.name.lower()} and {type2.name.lower()} geoms are not simulated: "
-            f"{_geom_name(mj, first.geom1)} and {_geom_name(mj, first.geom2)}"
+            f"contacts between {type1} and {type2} geoms are not simulated: "
+            f"{_geom_name(mj, int(missing.geom1[first]))} and {_geom_name(mj, int(missing.geom2[first]))}"
         )
-        if len(pairs) > 1:
-            sentence += f" and {len(pairs) - 1} more pair{'s' if len(pairs) > 2 else ''}"
+        if count > 1:
+            sentence += f" and {count - 1} more pair{'s' if count > 2 else ''}"
         sentences.append(sentence)
     return sentences
 
@@ -144,78 +150,64 @@ def _geom_name(mj: mujoco.MjModel, geom: int) -> str:
     return f'geom {geom} of body "{body}"'
 
 
-def _mix(mj: mujoco.MjModel, geom1: int, geom2: int) -> dict[str, Any]:
-    """Contact parameters of two geoms without a `<pair>`: priority, then solmix, as `mj_contactParam`."""
-    priority1, priority2 = mj.geom_priority[geom1], mj.geom_priority[geom2]
-    if priority1 != priority2:
-        winner = geom1 if priority1 > priority2 else geom2
-        condim, friction = int(mj.geom_condim[winner]), mj.geom_friction[winner]
-        solref, solimp = mj.geom_solref[winner], mj.geom_solimp[winner]
-    else:
-        condim = int(max(mj.geom_condim[geom1], mj.geom_condim[geom2]))
-        friction = np.maximum(mj.geom_friction[geom1], mj.geom_friction[geom2])
-        weight = _mix_weight(float(mj.geom_solmix[geom1]), float(mj.geom_solmix[geom2]))
-        solref1, solref2 = mj.geom_solref[geom1], mj.geom_solref[geom2]
-        if solref1[0] > 0 and solref2[0] > 0:
-            solref = weight * solref1 + (1 - weight) * solref2
-        else:
-            solref = np.minimum(solref1, solref2)
-        solimp = weight * mj.geom_solimp[geom1] + (1 - weight) * mj.geom_solimp[geom2]
-    slide, spin, roll = friction
+def _mix_weights(solmix1: np.ndarray, solmix2: np.ndarray) -> np.ndarray:
+    weight = solmix1 / np.maximum(solmix1 + solmix2, MINVAL)
+    weight = np.where((solmix1 < MINVAL) & (solmix2 < MINVAL), 0.5, weight)
+    weight = np.where((solmix1 < MINVAL) & (solmix2 >= MINVAL), 0.0, weight)
+    return np.where((solmix1 >= MINVAL) & (solmix2 < MINVAL), 1.0, weight)[:, None]
+
+
+def _mixed(mj: mujoco.MjModel, geom1: np.ndarray, geom2: np.ndarray) -> dict[str, np.ndarray]:
+    """Contact parameters of pairs without a `<pair>`: priority, then solmix, as `mj_contactParam`."""
+    lead = np.sign(mj.geom_priority[geom1] - mj.geom_priority[geom2])
+
+    def choose(values: np.ndarray, mixed: np.ndarray) -> np.ndarray:
+        wide = lead.reshape(-1, *[1] * (values.ndim - 1))
+        return np.where(wide > 0, values[geom1], np.where(wide < 0, values[geom2], mixed))
+
+    weight = _mix_weights(mj.geom_solmix[geom1], mj.geom_solmix[geom2])
+    solref1, solref2 = mj.geom_solref[geom1], mj.geom_solref[geom2]
+    standard = ((solref1[:, 0] > 0) & (solref2[:, 0] > 0))[:, None]
+    solref = np.where(standard, weight * solref1 + (1 - weight) * solref2, np.minimum(solref1, solref2))
+    solimp = weight * mj.geom_solimp[geom1] + (1 - weight) * mj.geom_solimp[geom2]
+    friction = choose(mj.geom_friction, np.maximum(mj.geom_friction[geom1], mj.geom_friction[geom2]))
     return {
-        "condim": condim,
-        "friction": np.array([slide, slide, spin, roll, roll]),
-        "solref": solref,
-        "solreffriction": np.zeros(2),
-        "solimp": solimp,
+        "condim": choose(mj.geom_condim, np.maximum(mj.geom_condim[geom1], mj.geom_condim[geom2])),
+        "friction": friction[:, [0, 0, 1, 2, 2]],
+        "solref": choose(mj.geom_solref, solref),
+        "solreffriction": np.zeros_like(solref),
+        "solimp": choose(mj.geom_solimp, solimp),
         "margin": mj.geom_margin[geom1] + mj.geom_margin[geom2],
         "gap": mj.geom_gap[geom1] + mj.geom_gap[geom2],
     }
 
 
-def _mix_weight(solmix1: float, solmix2: float) -> float:
-    if solmix1 >= MINVAL and solmix2 >= MINVAL:
-        return solmix1 / (solmix1 + solmix2)
-    if solmix1 < MINVAL and solmix2 < MINVAL:
-        return 0.5
-    return 0.0 if solmix1 < MINVAL else 1.0
-
-
-def _explicit(mj: mujoco.MjModel, index: int) -> dict[str, Any]:
-    return {
-        "condim": int(mj.pair_dim[index]),
-        "friction": mj.pair_friction[index],
-        "solref": mj.pair_solref[index],
-        "solreffriction": mj.pair_solreffriction[index],
-        "solimp": mj.pair_solimp[index],
-        "margin": mj.pair_margin[index],
-        "gap": mj.pair_gap[index],
-    }
-
-
-def contact_parameters(mj: mujoco.MjModel, pair: Candidate) -> dict[str, Any]:
-    """condim, friction (5), solref (2), solreffriction (2), solimp (5), margin and gap of the contacts of a pair."""
-    values = _explicit(mj, pair.explicit) if pair.explicit >= 0 else _mix(mj, pair.geom1, pair.geom2)
+def contact_parameters(mj: mujoco.MjModel, pairs: Candidates) -> dict[str, np.ndarray]:
+    """condim, friction (n, 5), solref (n, 2), solreffriction (n, 2), solimp (n, 5), margin and gap of every pair."""
+    values = _mixed(mj, pairs.geom1, pairs.geom2)
+    given = pairs.explicit >= 0
+    for name, field in values.items():
+        source = mj.pair_dim if name == "condim" else getattr(mj, f"pair_{name}")
+        field[given] = source[pairs.explicit[given]]
     values["friction"] = np.maximum(values["friction"], MINMU)
     return values
 
 
 def lower_collision(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     """Fill the pair table and the hulls of colliding meshes."""
-    pairs = [(c, kind) for c in candidates(mj) if (kind := pair_type(mj, c)) is not None]
-    values = [contact_parameters(mj, c) for c, _ in pairs]
+    pairs = candidates(mj)
+    kinds = pair_kinds(mj, pairs)
+    pairs, kinds = pairs.where(kinds >= 0), kinds[kinds >= 0]
     out["npair"] = len(pairs)
-    out["pair_geom1"] = np.array([c.geom1 for c, _ in pairs], np.int64)
-    out["pair_geom2"] = np.array([c.geom2 for c, _ in pairs], np.int64)
-    out["pair_type"] = np.array([int(kind) for _, kind in pairs], np.int64)
-    out["pair_slots"] = np.array([PAIR_MAX_CONTACTS[kind] for _, kind in pairs], np.int64)
-    out["pair_condim"] = np.array([v["condim"] for v in values], np.int64)
-    widths = {"friction": 5, "solref": 2, "solreffriction": 2, "solimp": 5, "margin": 1, "gap": 1}
-    for name, width in widths.items():
-        out[f"pair_{name}"] = np.array([v[name] for v in values], np.float64).reshape(len(pairs) * width)
+    out["pair_geom1"], out["pair_geom2"], out["pair_type"] = pairs.geom1, pairs.geom2, kinds
+    slots = np.array([PAIR_MAX_CONTACTS[kind] for kind in PairType], np.int64)
+    out["pair_slots"] = slots[kinds]
+    values = contact_parameters(mj, pairs)
+    out["pair_condim"] = values.pop("condim").astype(np.int64)
+    for name, field in values.items():
+        out[f"pair_{name}"] = field.reshape(-1)
     reach = out["pair_margin"] + out["pair_gap"]
-    bound = [mj.geom_rbound[c.geom1] + mj.geom_rbound[c.geom2] for c, _ in pairs]
     out["pair_reach"] = reach
-    out["pair_bound"] = np.array(bound, np.float64).reshape(len(pairs)) + reach
+    out["pair_bound"] = mj.geom_rbound[pairs.geom1] + mj.geom_rbound[pairs.geom2] + reach
     out["ncon_bound"] = int(out["pair_slots"].sum())
-    lower_hulls(mj, [c.geom2 for c, kind in pairs if kind == PairType.PLANE_MESH], out)
+    lower_hulls(mj, np.unique(pairs.geom2[kinds == PairType.PLANE_MESH]).tolist(), out)

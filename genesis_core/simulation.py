@@ -124,8 +124,8 @@ class Simulation:
     def get(self, name: str, envs: Envs = None) -> np.ndarray:
         """A copy of a quantity of the chosen environments, shape (environments, ...) with MuJoCo's shape behind.
 
-        Kinematic quantities (xpos, xquat, xipos, geom_xpos, geom_xmat, site_xpos, site_xmat, subtree_com, cvel) belong to
-        the current state; qacc, forces, energy, ncon and nefc to the last step or forward evaluation.
+        Kinematic quantities (xpos, xquat, xipos, geom_xpos, geom_xmat, site_xpos, site_xmat, subtree_com, cvel)
+        belong to the current state; qacc, forces, energy, ncon and nefc to the last step or forward evaluation.
         """
         self._check_open()
         ids = self._env_ids(envs)

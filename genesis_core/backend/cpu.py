@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numba import types
 
 from genesis_core.backend.tables import Work, model_struct, model_table, state_struct, work_struct
+from genesis_core.lanes.segment import SEGMENTS, is_cached, load_cached
 from genesis_core.log import get_logger
-from genesis_core.physics import block, forward
+from genesis_core.physics import block
 
 if TYPE_CHECKING:
     from genesis_core.compiler.build import Model
@@ -22,25 +24,25 @@ Progress = Callable[[str, float], None]
 GROWTH = 1.5  # room beyond what was needed when a workspace is enlarged
 
 
-def _stages() -> list[tuple[str, Any, int]]:
-    """(name for the progress bar, kernel, share of the compile time) in the order of compilation."""
-    return [
-        ("kinematics and inertia", forward.positions, 10),
-        ("smooth dynamics", forward.smooth_dynamics, 15),
-        ("collision", forward.narrowphase, 20),
-        ("constraints", forward.constraints, 30),
-        ("step", block.run_blocks, 20),
-        ("poses", block.pose_block, 5),
-    ]
-
-
-def _is_cached(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    cache = dispatcher._cache
-    try:
-        index = cache._cache_file._load_index()
-        return cache._index_key(signature, dispatcher.targetctx.codegen()) in index
-    except Exception:  # a damaged index counts as an empty one
-        return False
+STAGE_TITLES = {
+    "positions": "kinematics and inertia",
+    "smooth_dynamics": "smooth dynamics",
+    "narrowphase": "collision",
+    "box_box": "collision of boxes",
+    "capsule_box": "collision of capsules and boxes",
+    "plane_mesh": "collision of meshes",
+    "make": "constraints",
+    "pattern": "solver: sparsity",
+    "assemble": "solver: Hessian",
+    "factor": "solver: factorization",
+    "backsolve": "solver: substitution",
+    "line_search": "solver: line search",
+    "advance": "solver: forces",
+    "residual": "solver: residuals",
+    "solve": "solver",
+    "integrate": "integration",
+    "forward": "step",
+}
 
 
 def compile_kernels(bits: int, width: int, progress: Progress | None = None) -> float:
@@ -50,22 +52,18 @@ def compile_kernels(bits: int, width: int, progress: Progress | None = None) -> 
     """
     started = time.perf_counter()
     m, d, s = model_struct(bits, width), work_struct(bits, width), state_struct(bits, width)
-    entries: dict[Any, tuple[Any, ...]] = {
-        block.run_blocks: (m, d, s, types.int64, types.int64),
-        block.pose_block: (m, d, s, types.int64, types.int64),
-    }
-    cached = all(_is_cached(entry, signature) for entry, signature in entries.items())
-    done = 0
-    for name, stage, share in _stages():
-        signature = entries.get(stage)
-        if signature is None:
-            signature = (m, d)
-            if cached:
-                continue
+    whole = (m, d, s, types.int64, types.int64)
+    entries = {"blocks": block.run_blocks, "poses": block.pose_block}
+    cached = all(is_cached(entry, whole) for entry in entries.values())
+    load_cached(bits, width)
+    steps: list[tuple[str, Callable[[], Any]]] = [
+        (title, partial(SEGMENTS[name].compile, bits, width)) for name, title in STAGE_TITLES.items()
+    ]
+    steps += [(title, partial(entry.compile, whole)) for title, entry in entries.items()]
+    for k, (title, compile_) in enumerate(steps):
         if progress is not None and not cached:
-            progress(name, done / 100)
-        stage.compile(signature)
-        done += share
+            progress(title, k / len(steps))
+        compile_()
     if progress is not None and not cached:
         progress("ready", 1.0)
     return time.perf_counter() - started

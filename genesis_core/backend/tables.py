@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from genesis_core.lanes.segment import addresses
 from genesis_core.lanes.types import Struct, Table
 from genesis_core.layout.counters import CAPACITIES
 from genesis_core.layout.field import Field
@@ -104,6 +105,8 @@ class Work(Table):
         for f in WORK_FIELDS:
             if f.kind == "I":
                 arrays[f.name] = sizes[f.name]
+            elif f.name == "segments":
+                arrays[f.name] = addresses(bits, width)
             elif f.kind == "i":
                 arrays[f.name] = np.zeros(max(shape_size(f.shape, sizes), 1), np.int64)
                 self.nbytes += arrays[f.name].nbytes

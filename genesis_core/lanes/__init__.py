@@ -49,6 +49,7 @@ from genesis_core.lanes.quat import (
     quat_to_vel,
     store4,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.lanes.spatial import (
     add6,
     add_scaled6,
@@ -156,6 +157,7 @@ __all__ = [
     "rint",
     "scale3",
     "scale6",
+    "segment",
     "select",
     "select3",
     "set_lane",
@@ -169,6 +171,7 @@ __all__ = [
     "store10",
     "sub3",
     "sub6",
+    "take_ticket",
     "tiny",
     "true_",
 ]  # fmt: skip

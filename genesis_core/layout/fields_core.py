@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from genesis_core.layout.counters import NCOUNT
 from genesis_core.layout.field import Field
+from genesis_core.layout.segments import NSEGMENT
 
 F = Field
 
@@ -109,6 +110,7 @@ MODEL_FIELDS: list[Field] = [
 
 WORK_FIELDS: list[Field] = [
     F("count", "i", f"{NCOUNT}", doc="counters of the block, see layout.counters"),
+    F("segments", "i", f"{NSEGMENT}", doc="addresses of compiled stages, see lanes.segment"),
     F("ncon_max", "I", doc="capacity of the contact list"),
     # --- state of the block
     F("qpos", "r", "nq"),

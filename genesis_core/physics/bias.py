@@ -82,7 +82,7 @@ def bias_forces(m, d):
 
 @kernel
 def project_wrenches(m, d, out):
-    """Adds to `out` (nv lanes) what the wrenches in cfrc (one per body, about the tree's centre of mass) do to the dofs.
+    """Adds to `out` (nv lanes) what the wrenches in cfrc (one per body, about its tree's centre of mass) do.
 
     cfrc is used up.
     """

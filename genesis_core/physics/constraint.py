@@ -38,6 +38,7 @@ from genesis_core.lanes import (
     sub3,
     tiny,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import NCON, NEFC
 from genesis_core.layout.fields_constraint import FORM_WORLD, NLINK, NROW
 
@@ -266,7 +267,7 @@ def make_links(m, d):
         store(d.link_D, k, load(d.link_D, k) + load(d.con_D, c))
 
 
-@kernel
+@segment("md")
 def make(m, d):
     """Builds all constraint rows from the contact list and the state; leaves `nefc`, the rows of each environment."""
     nefc = make_limits(m, d)

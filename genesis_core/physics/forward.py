@@ -6,9 +6,11 @@ The same order as MuJoCo's mj_step: positions, velocities, actuation, accelerati
 from __future__ import annotations
 
 from genesis_core.lanes import kernel, load, store
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import HAS_APPLIED, HAS_XFRC, NCON, NEFC, OVERFLOW
 from genesis_core.physics.actuation import actuation
 from genesis_core.physics.bias import bias_forces, velocities
+from genesis_core.physics.broadphase import broadphase
 from genesis_core.physics.constraint import make
 from genesis_core.physics.inertia import (
     all_subtree_coms,
@@ -20,13 +22,12 @@ from genesis_core.physics.inertia import (
     solve_m,
 )
 from genesis_core.physics.kinematics import all_geoms, all_sites, body_poses, collision_geoms
-from genesis_core.physics.broadphase import broadphase
 from genesis_core.physics.pairs import narrowphase
 from genesis_core.physics.passive import body_forces, passive_forces
 from genesis_core.physics.solver import solve
 
 
-@kernel
+@segment("md")
 def positions(m, d):
     """Everything that depends on qpos alone."""
     body_poses(m, d)
@@ -38,7 +39,7 @@ def positions(m, d):
     factor_m(m, d)
 
 
-@kernel
+@segment("md")
 def smooth_dynamics(m, d):
     """Velocities, forces without contact, and the acceleration that they alone would cause."""
     velocities(m, d)
@@ -68,7 +69,7 @@ def constraints(m, d):
     solve(m, d)
 
 
-@kernel
+@segment("md")
 def forward(m, d):
     """mj_forward: all but integration. Sets d.count[OVERFLOW] when a capacity was too small; outputs are void then."""
     d.count[NCON] = 0

@@ -1,4 +1,4 @@
-"""Centres of mass, spatial inertias, motion axes, and the mass matrix with its factor (mj_comPos, mj_makeM, mj_factorM).
+"""Centres of mass, spatial inertias, motion axes, mass matrix and its factor (mj_comPos, mj_makeM, mj_factorM).
 
 Spatial quantities of a tree are about one point: the centre of mass of the whole tree.
 """

@@ -13,6 +13,7 @@ from genesis_core.lanes import (
     store,
     store4,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.physics.actuation import DISABLE_ACTUATION, rotational_gear, velocity_gain
 from genesis_core.physics.inertia import factor, solve
 from genesis_core.physics.kinematics import BALL, FREE
@@ -86,7 +87,7 @@ def advance_positions(m, d):
             store(d.qpos, q, load(d.qpos, q) + h * load(d.qvel, dof))
 
 
-@kernel
+@segment("md")
 def integrate(m, d):
     """One timestep: velocities, then positions with the new velocities; remembers qacc for the solver's next start."""
     h = m.timestep

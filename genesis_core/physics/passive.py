@@ -1,4 +1,4 @@
-"""Springs, dampers, gravity compensation, and forces that the user applies to bodies (mj_passive, mj_xfrcAccumulate)."""
+"""Springs, dampers, gravity compensation, and forces applied to bodies (mj_passive, mj_xfrcAccumulate)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Initial states, and what happens to an environment whose state has become useless (mj_resetData, mj_checkPos/Vel/Acc)."""
+"""Initial states, and the check for states that have become useless (mj_resetData, mj_checkPos/Vel/Acc)."""
 
 from __future__ import annotations
 

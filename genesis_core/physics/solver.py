@@ -13,6 +13,7 @@ of M qacc - qfrc_smooth its equal Mr = M (qacc - qacc_smooth) is carried along: 
 from __future__ import annotations
 
 from genesis_core.lanes import any_, fabs, fma, inline, kernel, lane, load, maximum, not_, select, sqrt, store
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import SOLVER_ITER
 from genesis_core.layout.fields_constraint import NACTIVE, NEVAL, NFACTOR, NROW
 from genesis_core.physics.solver_factor import backsolve, factor, pattern
@@ -230,7 +231,7 @@ def iterate(m, d):
     d.count[SOLVER_ITER] = n
 
 
-@kernel
+@segment("md")
 def solve(m, d):
     """qacc, qfrc_constraint and solver_niter from the rows that `constraint.make` built."""
     z = lane(d, 0.0)

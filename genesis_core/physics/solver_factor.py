@@ -9,6 +9,7 @@ entry is updated with fused multiply-adds in the order of the eliminated dofs, w
 from __future__ import annotations
 
 from genesis_core.lanes import any_, fma, inline, kernel, load, store
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.fields_constraint import NFILL, NLINK, PANEL_BITS
 
 
@@ -70,7 +71,7 @@ def columns_of(m, d, k):
     return cols * m.panel_num[k]
 
 
-@kernel
+@segment("md")
 def pattern(m, d):
     """The block's pattern of H with fill, and the address of every block."""
     np = m.npanel
@@ -256,7 +257,7 @@ def factor_row(m, d, k, blk, cols, u):
             store(d.hess, blk + a * cols + c, x * inv)
 
 
-@kernel
+@segment("md")
 def factor(m, d):
     """Factors H in place for the trees that are not finished."""
     np = m.npanel
@@ -287,7 +288,7 @@ def factor(m, d):
                 u += n * nq
 
 
-@kernel
+@segment("mdl")
 def backsolve(m, d, x):
     """x = H^-1 x for the trees that are not finished."""
     np = m.npanel

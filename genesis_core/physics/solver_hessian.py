@@ -29,6 +29,7 @@ from genesis_core.lanes import (
     store,
     sub3,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.fields_constraint import (
     FORM_CROSS,
     FORM_ROW,
@@ -437,7 +438,7 @@ def add_rows(m, d):
                 store(d.hess, e, fma(f, load(d.row_J, a + l), load(d.hess, e)))
 
 
-@kernel
+@segment("md")
 def assemble(m, d):
     """H = M + J^T D J over the rows that are active in an unfinished lane."""
     z = lane(d, 0.0)

@@ -31,6 +31,7 @@ from genesis_core.lanes import (
     sqrt,
     store,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.fields_constraint import FORM_CROSS, NACTIVE, NEVAL, NJOIN, NLINK, NROW
 from genesis_core.physics.solver_motion import motion, mul_mass, relative_turn, relative_velocity
 
@@ -327,7 +328,7 @@ def next_alpha(d, o, slope, curv, fin):
     store(d.tree_line, o, select(fin, al, new))
 
 
-@kernel
+@segment("md")
 def line_search(m, d):
     """Leaves the step length of every tree and lane in column 0 of tree_line, 0 where the tree is finished."""
     one = lane(d, 1.0)

@@ -27,6 +27,7 @@ from genesis_core.lanes import (
     store6,
     sub3,
 )
+from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import NCON
 from genesis_core.layout.fields_constraint import NACTIVE, NROW
 from genesis_core.physics.constraint import point_velocity
@@ -96,7 +97,7 @@ def cone_pair(x, y):
     return a * a + b * b
 
 
-@kernel
+@segment("mdlll")
 def residual(m, d, x, con_out, row_out):
     """Writes J x - aref of every row to con_out, row_out; returns the cost of the rows."""
     z = lane(d, 0.0)
@@ -327,7 +328,7 @@ def advance_contacts(m, d):
         store(d.tree_sum, 8 * t + 5, flips)
 
 
-@kernel
+@segment("md")
 def advance(m, d):
     """Moves qacc, Mr and all rows by alpha * search and computes the new constraint forces and the gradient.
 

@@ -374,10 +374,11 @@ def _face_contacts(d, l, c, g1, g2, code):
     for r in range(3):
         set_lane(t, NORMAL + r, l, outward * get_lane(d.geom_xmat, 9 * g + 3 * r + a, l))
     for k in range(found):
+        # in f64 throughout: one version of _write
         x, y, z = (
-            get_lane(t, ACCEPTED + 3 * k, l),
-            get_lane(t, ACCEPTED + 3 * k + 1, l),
-            get_lane(t, ACCEPTED + 3 * k + 2, l),
+            1.0 * get_lane(t, ACCEPTED + 3 * k, l),
+            1.0 * get_lane(t, ACCEPTED + 3 * k + 1, l),
+            1.0 * get_lane(t, ACCEPTED + 3 * k + 2, l),
         )
         up = sign * (lz + 0.5 * z)  # half-way between the surfaces
         if a == 0:
@@ -400,13 +401,11 @@ def box_box(m, d, p, c):
     zero, one = lane(d, 0.0), lane(d, 1.0)
     store(t, FOUND, zero)
     store3(t, NORMAL, (one, zero, zero))
-    used = 0
     for l in range(lane_begin(d), lane_end(d)):
         if mask_lane(alive, l):
             code = int(get_lane(t, CODE, l))
-            found = _two_edges(d, l, c, g1, code) if code >= 6 else _face_contacts(d, l, c, g1, g2, code)
-            set_lane(t, FOUND, l, found)
-            used = max(used, found)
+            count = _two_edges(d, l, c, g1, code) if code >= 6 else _face_contacts(d, l, c, g1, g2, code)
+            set_lane(t, FOUND, l, count)
     frame = frame_of(load3(t, NORMAL))
     found = load(t, FOUND)
     for k in range(MOST):

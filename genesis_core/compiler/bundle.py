@@ -245,7 +245,7 @@ class _Shapes:
         texture = next((int(roles[role]) for role in wanted if roles[role] >= 0), -1)
         return Material(
             name=mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_MATERIAL, i) or f"material{i}",
-            rgba=tuple(float(x) for x in mj.mat_rgba[i]),
+            rgba=_four(mj.mat_rgba[i]),
             texture=self._texture(mj, texture),
             texrepeat=(float(mj.mat_texrepeat[i, 0]), float(mj.mat_texrepeat[i, 1])),
             texuniform=bool(mj.mat_texuniform[i]),
@@ -298,7 +298,7 @@ def _camera(mj: mujoco.MjModel, data: mujoco.MjData, i: int) -> CameraInfo:
         name=mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_CAMERA, i) or f"camera{i}",
         body=body,
         pos=_triple(pos),
-        quat=tuple(float(x) for x in quat),
+        quat=_four(quat),
         fovy=float(mj.cam_fovy[i]),
         mode=mode,
         target=int(mj.cam_targetbodyid[i]),
@@ -318,6 +318,10 @@ def _model_name(mj: mujoco.MjModel) -> str:
 
 def _i32(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int32)
+
+
+def _four(values: Sequence[float] | np.ndarray) -> tuple[float, float, float, float]:
+    return float(values[0]), float(values[1]), float(values[2]), float(values[3])
 
 
 def _triple(values: Sequence[float] | np.ndarray) -> tuple[float, float, float]:

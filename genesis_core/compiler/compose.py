@@ -119,19 +119,21 @@ class _Builder:
             number += 1
             name = f"{wanted}{number}"
         if name in self.names:
-            raise SceneError(f"two entities have the name '{name}'", hint="give each entity its own name")
+            hint = "give each entity its own name"
+            raise SceneError(f"two entities have the name '{name}'", element=f'entity "{name}"', hint=hint)
         self.names.add(name)
         return name
 
     def _add_file(self, entity: EntitySpec, name: str, pos: np.ndarray, quat: np.ndarray) -> None:
         prefix = f"{name}/" if entity.prefix is None else entity.prefix
         if prefix in self.prefixes:
-            raise SceneError(f"two entities have the prefix '{prefix}'", element=name, hint="give each its own prefix")
+            element, hint = f'entity "{name}" prefix', "give each its own prefix"
+            raise SceneError(f"two entities have the prefix '{prefix}'", element=element, hint=hint)
         self.prefixes.add(prefix)
         if entity.text:
             source = xml_from_text(entity.text, f"<{entity.type} text of {name}>")
         else:
-            source = read_xml(find_file(entity.file, self.folder, f"{entity.type} file"))
+            source = read_xml(find_file(entity.file, self.folder, f"{entity.type} file", f'entity "{entity.name}"'))
         self.sources.append(source)
         with mujoco_warnings(self.warnings):
             child, lift = self._child(entity, source)

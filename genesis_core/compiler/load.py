@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,14 @@ from genesis_core.compiler.compose import Composed, EntityPart, compose
 from genesis_core.compiler.entities import EntitySpec
 from genesis_core.compiler.mjcf import compile_spec, mujoco_warnings, read_mjcf
 from genesis_core.compiler.options import OptionMerger
-from genesis_core.compiler.scenefile import CameraSpec, SceneSpec, merged, read_scene_file, spec_from_dict
+from genesis_core.compiler.scenefile import (
+    CameraSpec,
+    SceneSpec,
+    line_in_scene_file,
+    merged,
+    read_scene_file,
+    spec_from_dict,
+)
 from genesis_core.compiler.source import MESH_SUFFIXES, SCENE_SUFFIXES, XmlSource, check_file, read_xml
 from genesis_core.compiler.start import Start, start_states
 from genesis_core.compiler.support import unsupported
@@ -130,7 +138,7 @@ def _load_mjcf(xml: XmlSource, overrides: dict[str, Any] | None, report: Report)
         editable = read_mjcf(xml)
         OptionMerger().apply(editable, spec.options)
         name = editable.modelname
-        add_cameras(editable, spec.cameras, path)
+        add_cameras(editable, spec.cameras)
         report("compiling the scene", 0.3)
         mj = compile_spec(editable, [xml], warnings)
     if name and name != "MuJoCo Model" and "name" not in (overrides or {}):
@@ -141,20 +149,28 @@ def _load_mjcf(xml: XmlSource, overrides: dict[str, Any] | None, report: Report)
 
 def _load_spec(spec: SceneSpec, folder: Path, path: Path | None, report: Report) -> LoadedScene:
     """A scene of entities."""
-    try:
+    with _placed(spec, path):
         composed = compose(spec.entities, spec.options, folder)
-        add_cameras(composed.spec, spec.cameras, path)
+        add_cameras(composed.spec, spec.cameras)
         report("compiling the scene", 0.3)
         mj = composed.compile()
-    except SceneError as error:
-        if error.file is None and path is not None:
-            raise SceneError(error.what, file=path, line=error.line, element=error.element, hint=error.hint) from None
-        raise
     _make_absolute(spec, folder)
     view, stat = _authored(composed.sources)
     only_one = len([e for e in spec.entities if e.type != "plane"]) == 1
     parts = _Parts(mj, composed.sources, composed.parts, view and only_one, stat and only_one)
     return _finish(spec, parts, composed.warnings, path, report, composed)
+
+
+@contextmanager
+def _placed(spec: SceneSpec, path: Path | None) -> Iterator[None]:
+    """Adds the scene file and the line to errors about what it says."""
+    try:
+        yield
+    except SceneError as error:
+        if error.file is not None or path is None:
+            raise
+        line = line_in_scene_file(spec, error.element)
+        raise SceneError(error.what, file=path, line=line, element=error.element, hint=error.hint) from None
 
 
 def _finish(
@@ -167,7 +183,8 @@ def _finish(
 ) -> LoadedScene:
     report("preparing what is drawn", 0.7)
     mj = parts.mj
-    start = Start.of(mj, spec.start, parts.parts, path)
+    with _placed(spec, path):
+        start = Start.of(mj, spec.start, parts.parts)
     data = mujoco.MjData(mj)
     data.qpos[:] = start.qpos
     if mj.nmocap:
@@ -202,7 +219,7 @@ def _finish(
     return LoadedScene(spec, mj, bundle, start, bundle.warnings, path, files)
 
 
-def add_cameras(editable: mujoco.MjSpec, cameras: list[CameraSpec], path: Path | None) -> None:
+def add_cameras(editable: mujoco.MjSpec, cameras: list[CameraSpec]) -> None:
     """Puts the scene file's cameras into the model."""
     from genesis_core.compiler.pose import IDENTITY, euler_to_quat, look_at
 
@@ -210,12 +227,8 @@ def add_cameras(editable: mujoco.MjSpec, cameras: list[CameraSpec], path: Path |
         body = editable.worldbody if not camera.body else editable.body(camera.body)
         if body is None:
             names = [b.name for b in editable.bodies if b.name]
-            raise SceneError(
-                f"no body is named '{camera.body}'",
-                file=path,
-                element=f'camera "{camera.name}"',
-                hint=near_name(camera.body, names),
-            )
+            element, hint = f'camera "{camera.name}" body', near_name(camera.body, names)
+            raise SceneError(f"no body is named '{camera.body}'", element=element, hint=hint)
         if camera.lookat is not None:
             quat = look_at(camera.pos, camera.lookat)
         elif camera.euler is not None:
@@ -223,7 +236,8 @@ def add_cameras(editable: mujoco.MjSpec, cameras: list[CameraSpec], path: Path |
         else:
             quat = np.array(camera.quat if camera.quat is not None else IDENTITY)
         if editable.camera(camera.name) is not None:
-            raise SceneError(f"a camera '{camera.name}' exists already", file=path, hint="choose another name")
+            element = f'camera "{camera.name}" name'
+            raise SceneError(f"a camera '{camera.name}' exists already", element=element, hint="choose another name")
         body.add_camera(name=camera.name, pos=camera.pos, quat=quat, fovy=camera.fovy)
 
 

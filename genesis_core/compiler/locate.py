@@ -12,19 +12,20 @@ from genesis_core.errors import SceneError
 _MAX_PARENTS = 8
 
 
-def find_file(name: str, folder: Path, what: str = "file") -> Path:
-    """The existing path of a file named in a scene file or script; SceneError says where it was looked for."""
+def find_file(name: str, folder: Path, what: str = "file", element: str = "") -> Path:
+    """The existing path of a file named in a scene file or script.
+
+    SceneError says where it was looked for; `element` is what names the file.
+    """
     tried = candidates(name, folder)
     for path in tried:
         if path.is_file():
             return path.resolve()
     for path in tried:
         if path.is_dir():
-            raise SceneError(f"this is a directory, not a {what}", file=path)
-    hint = near_file(tried[0])
-    raise SceneError(
-        f"no such {what}", file=tried[0], hint=hint or f"looked for {', '.join(str(p) for p in tried[:4])}"
-    )
+            raise SceneError(f"'{name}' is a directory, not a {what}", element=element, hint=f"found at {path}")
+    hint = near_file(tried[0]) or f"looked for {', '.join(str(p) for p in tried[:3])}"
+    raise SceneError(f"the {what} '{name}' does not exist", element=element, hint=hint)
 
 
 def candidates(name: str, folder: Path) -> list[Path]:

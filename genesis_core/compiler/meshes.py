@@ -72,6 +72,9 @@ def _binary_stl(path: Path) -> list[MeshPart] | None:
         have = (len(raw) - 84) // 50
         raise SceneError(f"the STL file is cut off: {have} of {count} triangles", file=path, hint="export it again")
     corners = np.frombuffer(raw, _STL_FACE, count, 84)["corners"].reshape(-1, 3)
+    if not np.isfinite(corners).all():
+        bad = int(np.argwhere(~np.isfinite(corners).all(axis=1))[0, 0]) // 3
+        raise SceneError(f"triangle {bad} of the STL file has a corner that is not a finite number", file=path)
     vertices, faces = np.unique(corners, axis=0, return_inverse=True)
     return [MeshPart(vertices.astype(np.float64), faces.reshape(-1, 3).astype(np.int32))]
 
@@ -80,9 +83,7 @@ def _by_trimesh(path: Path) -> list[MeshPart]:
     import trimesh
 
     try:
-        scene = trimesh.load_scene(
-            str(path), process=False, **({"split_object": False} if path.suffix == ".obj" else {})
-        )
+        scene = trimesh.load_scene(str(path), process=False)
     except MemoryError:
         raise SceneError("the mesh does not fit in memory", file=path) from None
     except RecursionError:
@@ -96,6 +97,8 @@ def _by_trimesh(path: Path) -> list[MeshPart]:
         transform, name = scene.graph[node]
         mesh = scene.geometry[name]
         if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces):
+            if np.shape(mesh.vertices)[1:] != (3,) or np.shape(mesh.faces)[1:] != (3,):
+                raise SceneError("the vertices of the mesh do not have three coordinates", file=path)
             part = _part_of(mesh, transform, str(name))
             if plain:
                 part.rgba = None  # the reader's own grey

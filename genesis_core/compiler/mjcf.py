@@ -131,7 +131,8 @@ def check_finite(mj: mujoco.MjModel, sources: Sequence[XmlSource] = ()) -> None:
     owner |= {"actuator": mujoco.mjtObj.mjOBJ_ACTUATOR, "site": mujoco.mjtObj.mjOBJ_SITE}
     for name in (
         "body_mass", "body_inertia", "body_pos", "body_quat", "body_ipos", "body_iquat", "geom_pos", "geom_quat",
-        "geom_size", "geom_friction", "jnt_pos", "jnt_axis", "jnt_stiffness", "actuator_gear", "actuator_gainprm",
+        "geom_size", "geom_friction", "site_pos", "site_size", "cam_pos", "light_pos", "geom_rgba",
+        "jnt_pos", "jnt_axis", "jnt_stiffness", "actuator_gear", "actuator_gainprm",
         "actuator_biasprm", "dof_damping", "dof_armature", "qpos0", "key_qpos", "key_qvel", "mesh_vert",
     ):  # fmt: skip
         values = np.asarray(getattr(mj, name), dtype=np.float64)
@@ -198,7 +199,9 @@ def scene_error(message: str, sources: Sequence[XmlSource]) -> SceneError:
             node = find_named(sources, name, line, kind)
             element = name
         elif line:
-            node = next((n for s in sources for n in s.nodes() if n.line == line), None)
+            at_line = [n for s in sources for n in s.nodes() if n.line == line]
+            said = [n for n in at_line if re.search(rf"\b{re.escape(n.tag)}\b", what)]
+            node = next(iter(said or at_line), None)
     elif match := _PARSE.search(message):
         what = " ".join(match["what"].split())
         line = int(match["line"] or 0)

@@ -79,7 +79,7 @@ def look_at(pos: Sequence[float], target: Sequence[float]) -> np.ndarray:
     return matrix_to_quat(np.stack([right, np.cross(back, right), back], axis=1))
 
 
-def turn_to(axis: Sequence[float]) -> np.ndarray:
+def turn_to(axis: Sequence[float] | np.ndarray) -> np.ndarray:
     """The shortest rotation from +z to an axis."""
     a = np.asarray(axis, float) / np.linalg.norm(axis)
     q = np.array([1.0 + a[2], -a[1], a[0], 0.0])

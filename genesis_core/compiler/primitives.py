@@ -117,7 +117,7 @@ def _add_mesh(
     spec: mujoco.MjSpec, body: mujoco.MjsBody, entity: EntitySpec, name: str, folder: Path, warnings: list[str]
 ) -> None:
     """Visual parts with the file's colours, and the convex hull of all of them for contacts and mass."""
-    path = find_file(entity.file, folder, "mesh file")
+    path = find_file(entity.file, folder, "mesh file", f'entity "{entity.name}"')
     scale = entity.scale if isinstance(entity.scale, tuple) else (entity.scale,) * 3
     parts = turned_up(load_mesh(path, scale), path, entity.up)
     own_look = entity.rgba is not None or entity.material is not None
@@ -167,7 +167,8 @@ def _look(spec: mujoco.MjSpec, geom: mujoco.MjsGeom, entity: EntitySpec, name: s
 def _add_material(spec: mujoco.MjSpec, look: MaterialSpec, name: str, entity: EntitySpec, folder: Path) -> None:
     rgba = [*entity.rgba, 1.0][:4] if entity.rgba is not None else [1.0, 1.0, 1.0, 1.0]
     if look.texture:
-        material = add_picture(spec, name, read_image(find_file(look.texture, folder, "texture file")), rgba)
+        path = find_file(look.texture, folder, "texture file", f'entity "{entity.name}" material')
+        material = add_picture(spec, name, read_image(path), rgba)
     else:
         material = spec.add_material(name=name, rgba=rgba)
     for key in ("texuniform", "emission", "specular", "shininess", "reflectance", "metallic", "roughness"):

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from genesis_core.compiler.entities import ALLOWED, EntitySpec, FlagsSpec, MaterialSpec, OptionsSpec, Quat, Strict, Vec3
 from genesis_core.compiler.source import read_text
@@ -125,6 +126,7 @@ class SceneSpec(Strict):
     recording: RecordingSpec = RecordingSpec()
     start: StartSpec = StartSpec()
     drive: list[DriveSpec] = Field([])
+    _lines: dict[tuple[str | int, ...], int] = PrivateAttr({})
 
     @field_validator("env_spacing")
     @classmethod
@@ -138,7 +140,10 @@ class SceneSpec(Strict):
         for kind, names in (("entity", [e.name for e in self.entities]), ("camera", [c.name for c in self.cameras])):
             twice = sorted({n for n in names if n and names.count(n) > 1})
             if twice:
-                raise ValueError(f"two {kind} tables have the name '{twice[0]}'")
+                second = [i for i, name in enumerate(names) if name == twice[0]][1]
+                table = "entities" if kind == "entity" else "cameras"
+                context = {"kind": kind, "name": twice[0], "place": (table, second, "name")}
+                raise PydanticCustomError("twice", "two {kind} tables have the name '{name}'", context)
         return self
 
 
@@ -193,7 +198,20 @@ def spec_from_dict(
         raise _all_mistakes(error, data, path, lines or {}) from None
     if path is not None and not spec.name:
         spec.name = path.stem
+    spec._lines = lines or {}
     return spec
+
+
+def line_in_scene_file(spec: SceneSpec, element: str) -> int | None:
+    """The line of what a later error calls `entity "NAME"`, `camera "NAME"`, or by its key ("start.keyframe")."""
+    match = re.fullmatch(r'(entity|camera) "(.*)"(?: (\w+))?', element)
+    if match:
+        names = [item.name for item in (spec.entities if match[1] == "entity" else spec.cameras)]
+        table = "entities" if match[1] == "entity" else "cameras"
+        place: tuple[str | int, ...] = (table, names.index(match[2]), match[3] or "file") if match[2] in names else ()
+    else:
+        place = tuple(element.split("."))
+    return _line_of(place, spec._lines) or None
 
 
 def merged(data: dict[str, Any], overrides: dict[str, Any] | None) -> dict[str, Any]:
@@ -214,7 +232,7 @@ def _all_mistakes(
     seen: set[tuple[Any, ...]] = set()
     for item in error.errors(include_url=False):
         loc = tuple(part for part in item["loc"] if _is_place(part))
-        kept = _real_loc(loc, data)
+        kept = _real_loc(loc, data) or tuple(item.get("ctx", {}).get("place", ()))
         if (kept, item["type"]) in seen or (kept in {k for k, _ in seen} and len(kept) < len(loc)):
             continue
         seen.add((kept, item["type"]))

@@ -158,8 +158,7 @@ def read_xml(path: str | os.PathLike[str]) -> XmlSource:
     source = XmlSource(path, root, text, [path], [], [root])
     if root.tag == "mujoco":
         _read_includes(source)
-    check_numbers(source.nodes())
-    check_sizes(source.nodes())
+    check_nodes(source.nodes())
     return source
 
 
@@ -172,8 +171,7 @@ def xml_from_text(text: str, label: str | Path = "<text>") -> XmlSource:
     source = XmlSource(path, root, text, [], [], [root])
     if root.tag == "mujoco":
         _read_includes(source)
-    check_numbers(source.nodes())
-    check_sizes(source.nodes())
+    check_nodes(source.nodes())
     return source
 
 
@@ -206,6 +204,25 @@ def _read_includes(source: XmlSource) -> None:
             source.files.append(found)
             source.roots.append(root)
             queue.append(root)
+
+
+def check_nodes(nodes: Iterable[Node]) -> None:
+    """All checks of elements that MuJoCo's own parser leaves out."""
+    nodes = list(nodes)
+    check_text(nodes)
+    check_numbers(nodes)
+    check_sizes(nodes)
+
+
+def check_text(nodes: Iterable[Node]) -> None:
+    """Refuses per cent signs in names: MuJoCo 4.0 uses them as a print format in messages, which ends the process."""
+    for node in nodes:
+        if "%" in node.tag:
+            raise node.error(f"the element <{node.tag}> is unknown")
+        for name, value in node.attributes.items():
+            free = node.tag in ("text", "custom") or name == "filename"
+            if "%" in name or ("%" in value and not free):
+                raise node.error(f'{name}="{value}" holds a per cent sign', hint="rename it without '%'")
 
 
 def check_numbers(nodes: Iterable[Node]) -> None:

@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -41,9 +40,7 @@ class Start:
     jnt_range: np.ndarray
 
     @classmethod
-    def of(
-        cls, mj: mujoco.MjModel, spec: StartSpec, parts: Sequence[EntityPart] = (), path: Path | None = None
-    ) -> Start:
+    def of(cls, mj: mujoco.MjModel, spec: StartSpec, parts: Sequence[EntityPart] = ()) -> Start:
         """The start state of a compiled scene; names that do not exist are SceneErrors."""
         data = mujoco.MjData(mj)
         out = cls(
@@ -61,12 +58,12 @@ class Start:
             jnt_range=mj.jnt_range.copy(),
         )
         if spec.keyframe:
-            _apply_keyframe(out, mj, spec.keyframe, parts, path)
-        _apply_qpos(out, spec.qpos, path)
-        _apply_ctrl(out, mj, spec.ctrl, path)
+            _apply_keyframe(out, mj, spec.keyframe, parts)
+        _apply_qpos(out, spec.qpos)
+        _apply_ctrl(out, mj, spec.ctrl)
         for noise in spec.noise:
             if not any(fnmatchcase(name, noise.joints) for name in out.jnt_name):
-                raise _unknown("start.noise: no joint", noise.joints, out.jnt_name, path)
+                raise _unknown("start.noise", "joint", noise.joints, out.jnt_name)
         return out
 
 
@@ -79,9 +76,7 @@ def joint_labels(mj: mujoco.MjModel) -> list[str]:
     ]
 
 
-def _apply_keyframe(
-    out: Start, mj: mujoco.MjModel, wanted: str, parts: Sequence[EntityPart], path: Path | None
-) -> None:
+def _apply_keyframe(out: Start, mj: mujoco.MjModel, wanted: str, parts: Sequence[EntityPart]) -> None:
     names = [mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_KEY, k) or "" for k in range(mj.nkey)]
     if wanted in names:
         k = names.index(wanted)
@@ -94,9 +89,9 @@ def _apply_keyframe(
     found = [(part.prefix, names.index(part.prefix + wanted)) for part in parts if part.prefix + wanted in names]
     if not found:
         if wanted.isdigit() and int(wanted) < len(names):
-            _apply_keyframe(out, mj, names[int(wanted)], parts, path)
+            _apply_keyframe(out, mj, names[int(wanted)], parts)
             return
-        raise _unknown("start.keyframe: no keyframe", wanted, names, path)
+        raise _unknown("start.keyframe", "keyframe", wanted, names)
     for prefix, k in found:
         for j, name in enumerate(out.jnt_name):
             body = mujoco.mj_id2name(mj, mujoco.mjtObj.mjOBJ_BODY, int(mj.jnt_bodyid[j])) or ""
@@ -113,43 +108,41 @@ def _apply_keyframe(
                 out.ctrl[first : first + count] = mj.key_ctrl[k, first : first + count]
 
 
-def _apply_qpos(out: Start, values: dict[str, float | list[float]], path: Path | None) -> None:
+def _apply_qpos(out: Start, values: dict[str, float | list[float]]) -> None:
     for pattern, value in values.items():
         joints = [j for j, name in enumerate(out.jnt_name) if fnmatchcase(name, pattern)]
         if not joints:
-            raise _unknown("start.qpos: no joint", pattern, out.jnt_name, path)
+            raise _unknown("start.qpos", "joint", pattern, out.jnt_name)
         numbers = np.atleast_1d(np.asarray(value, float))
         for j in joints:
             nq, _ = _WIDTH[JointType(int(out.jnt_type[j]))]
             if len(numbers) != nq:
-                raise SceneError(
-                    f"start.qpos: joint '{out.jnt_name[j]}' takes {nq} numbers, not {len(numbers)}", file=path
-                )
+                raise SceneError(f"joint '{out.jnt_name[j]}' takes {nq} numbers, not {len(numbers)}")
             if nq >= 4:
                 length = np.linalg.norm(numbers[-4:])
                 if length < 1e-9:
-                    raise SceneError(f"start.qpos: the quaternion of joint '{out.jnt_name[j]}' is zero", file=path)
+                    raise SceneError(f"the quaternion of joint '{out.jnt_name[j]}' is zero")
                 numbers = np.concatenate([numbers[:-4], numbers[-4:] / length])
             first = int(out.jnt_qposadr[j])
             out.qpos[first : first + nq] = numbers
 
 
-def _apply_ctrl(out: Start, mj: mujoco.MjModel, values: dict[str, float], path: Path | None) -> None:
+def _apply_ctrl(out: Start, mj: mujoco.MjModel, values: dict[str, float]) -> None:
     from genesis_core.compiler.bundle import actuator_names
 
     names = actuator_names(mj)
     for pattern, value in values.items():
         found = [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not found:
-            raise _unknown("start.ctrl: no actuator", pattern, names, path)
+            raise _unknown("start.ctrl", "actuator", pattern, names)
         out.ctrl[found] = value
 
 
-def _unknown(what: str, name: str, names: list[str], path: Path | None) -> SceneError:
+def _unknown(element: str, what: str, name: str, names: list[str]) -> SceneError:
     near = difflib.get_close_matches(name.strip("*"), [n for n in names if n], n=3, cutoff=0.4)
     named = [n for n in names if n]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(named[:8])}" if named else ""
-    return SceneError(f"{what} is named '{name}'", file=path, hint=hint or "there are none")
+    return SceneError(f"no {what} is named '{name}'", element=element, hint=hint or "there are none")
 
 
 def start_states(start: Start, spec: StartSpec, n_envs: int, first_env: int, seed: int) -> dict[str, np.ndarray]:

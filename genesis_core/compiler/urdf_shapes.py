@@ -64,9 +64,9 @@ class Shapes:
                 shown.append(parts)
         touching: list[np.ndarray] = []
         for k, node in enumerate(link.collisions):
-            points = self._add_collision(body, link, node, k, shown)
-            if points is not None:
-                touching.append(points)
+            around = self._add_collision(body, link, node, k, shown)
+            if around is not None:
+                touching.append(around)
         points = touching or self._boxes.get(link.name, [])
         if touching:
             self._boxes[link.name] = touching  # sizes are taken from what touches where there is any
@@ -292,6 +292,7 @@ class Shapes:
 
     def _unique(self, name: str, geom: bool = False) -> str:
         prefix = "geom:" if geom else "asset:"
+        name = name.replace("%", "_")
         out, k = name, 1
         while prefix + out in self._names:
             k += 1

@@ -59,7 +59,7 @@ def check(mj: mujoco.MjModel, least: int) -> None:
     [
         ("arm-table", 300),
         ("quadruped", 40),
-        ("humanoid", 40),
+        ("humanoid", 20),
         ("hand-cube", 40),
         ("box-wall", 5000),
         ("playground", 100),

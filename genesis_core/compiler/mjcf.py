@@ -23,6 +23,9 @@ _QUOTED = re.compile(r"'([^']+)'")
 _ASSET_TAGS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 _FACES = ("fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 
+# Said by MuJoCo about attached files: conflicts of options are found and worded by OptionMerger.
+_EXPECTED = ("Attach conflict", "Attaching a spec with an empty prefix")
+
 _HINTS = (
     ("mass and inertia of moving bodies", "give the body an <inertial>, or a geom with mass or density"),
     ("inertia must satisfy A + B >= C", 'correct the inertia, or set <compiler balanceinertia="true"/>'),
@@ -43,7 +46,7 @@ def mujoco_warnings(into: list[str]) -> Iterator[None]:
 
     def take(message: str) -> None:
         text = " ".join(message.split())
-        if text not in into and "Attach conflict" not in text:
+        if text not in into and not text.startswith(_EXPECTED):
             into.append(text)
 
     mujoco.set_mju_user_warning(take)
@@ -85,10 +88,12 @@ def compile_spec(
 ) -> mujoco.MjModel:
     """The compiled model of a spec, checked to hold finite numbers."""
     try:
-        with python_warnings.catch_warnings():
-            # Conflicts between attached files are found and worded by OptionMerger.
-            python_warnings.simplefilter("ignore", UserWarning)
+        with python_warnings.catch_warnings(record=True) as said:
+            python_warnings.simplefilter("always", UserWarning)
             mj = _compile(spec, warnings)
+        if warnings is not None:
+            texts = (" ".join(str(w.message).split()) for w in said)
+            warnings.extend(t for t in texts if not t.startswith(_EXPECTED))
     except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise scene_error(str(error), sources) from None
     except MemoryError:

@@ -1,0 +1,174 @@
+"""Pictures without a window: a SceneRenderer in an EGL context of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis_core.errors import RenderError
+from genesis_core.layout.scene import SceneBundle
+from genesis_core.render.camera import Camera
+from genesis_core.render.egl import EglContext, context_info
+from genesis_core.render.quality import Quality
+from genesis_core.render.theme import DARK, SceneTheme
+
+MAX_SIZE = 16384
+TILE_GAP = 4  # [pixel]
+
+
+class Target:
+    """A framebuffer of one size; multisampled ones are resolved before reading. Raw GL: gloo knows no multisampling."""
+
+    def __init__(self, width: int, height: int, samples: int) -> None:
+        from OpenGL import GL
+
+        self._gl = GL
+        self.width, self.height = width, height
+        most = int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES))
+        self.samples = min(samples, most) if samples > 1 else 1
+        self._buffers: list[int] = []
+        self.draw_id = self._make(self.samples)
+        self._read_id = self._make(1) if self.samples > 1 else self.draw_id
+        self._pixels = np.empty((height, width, 4), np.uint8)
+
+    def _make(self, samples: int) -> int:
+        gl = self._gl
+        frame = int(gl.glGenFramebuffers(1))
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, frame)
+        for attachment, kind in (
+            (gl.GL_COLOR_ATTACHMENT0, gl.GL_RGBA8),
+            (gl.GL_DEPTH_ATTACHMENT, gl.GL_DEPTH_COMPONENT24),
+        ):
+            buffer = int(gl.glGenRenderbuffers(1))
+            gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
+            if samples > 1:
+                gl.glRenderbufferStorageMultisample(gl.GL_RENDERBUFFER, samples, kind, self.width, self.height)
+            else:
+                gl.glRenderbufferStorage(gl.GL_RENDERBUFFER, kind, self.width, self.height)
+            gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, attachment, gl.GL_RENDERBUFFER, buffer)
+            self._buffers.append(buffer)
+        status = gl.glCheckFramebufferStatus(gl.GL_FRAMEBUFFER)
+        if status != gl.GL_FRAMEBUFFER_COMPLETE:
+            raise RenderError(
+                f"a picture of {self.width}x{self.height} pixels cannot be made (GL status {int(status):#x})"
+            )
+        return frame
+
+    def read(self) -> np.ndarray:
+        """The picture, (height, width, 3) uint8, first row on top. BGRA is the cheap format to read."""
+        gl = self._gl
+        if self._read_id != self.draw_id:
+            size = (0, 0, self.width, self.height)
+            gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.draw_id)
+            gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._read_id)
+            gl.glBlitFramebuffer(*size, *size, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._read_id)
+        gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 4)
+        gl.glReadPixels(0, 0, self.width, self.height, gl.GL_BGRA, gl.GL_UNSIGNED_BYTE, self._pixels)
+        return self._pixels[::-1, :, 2::-1].copy()
+
+    def close(self) -> None:
+        gl = self._gl
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, 0)
+        frames = list({self.draw_id, self._read_id})
+        gl.glDeleteFramebuffers(len(frames), frames)
+        gl.glDeleteRenderbuffers(len(self._buffers), self._buffers)
+
+
+class OffscreenRenderer:
+    """Renders pictures of one scene on the EGL device `device` (None: EGL_DEVICE_ID, else the default).
+
+    Every call makes the own context current, so several renderers may live in one thread; one renderer belongs to the
+    thread that made it.
+    """
+
+    def __init__(
+        self,
+        bundle: SceneBundle,
+        width: int = 640,
+        height: int = 480,
+        device: int | None = None,
+        quality: Quality | None = None,
+        theme: SceneTheme = DARK,
+    ) -> None:
+        if not (1 <= width <= MAX_SIZE and 1 <= height <= MAX_SIZE):
+            raise RenderError(f"a picture of {width}x{height} pixels cannot be made", hint=f"1 to {MAX_SIZE} each way")
+        self._context: EglContext | None = EglContext(device)
+        from genesis_core.render.scene_renderer import SceneRenderer
+
+        self.info = context_info()
+        self.scene = SceneRenderer(bundle, quality, theme)
+        self.width, self.height = width, height
+        self._target = Target(width, height, self.scene.quality.samples)
+
+    def _enter(self) -> Any:
+        if self._context is None:
+            raise RenderError("the renderer is closed")
+        self._context.make_current()
+
+    def render(self, camera: Camera, rows: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """One picture of environments side by side: (height, width, 3) uint8.
+
+        rows (n, ngeom, 12) float32 poses; offsets (n, 3) places [m].
+        """
+        self._enter()
+        self.scene.set_shown(offsets)
+        self.scene.set_rows(rows)
+        self.scene.draw(camera, self.width, self.height, self._target.draw_id)
+        return self._target.read()
+
+    def render_tiles(self, cameras: Sequence[Camera], rows: np.ndarray) -> np.ndarray:
+        """Each environment in a cell of its own, seen by its camera: (height, width, 3) uint8."""
+        self._enter()
+        self._clear()
+        origin = np.zeros((1, 3))
+        for cell, (camera, poses) in enumerate(zip(cameras, rows, strict=True)):
+            self.scene.set_shown(origin)
+            self.scene.set_rows(poses[None])
+            self.scene.draw_viewport(camera, tile(cell, len(rows), self.width, self.height), self._target.draw_id)
+        return self._target.read()
+
+    def _clear(self) -> None:
+        from OpenGL import GL
+
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self._target.draw_id)
+        GL.glDisable(GL.GL_SCISSOR_TEST)
+        GL.glClearColor(0.02, 0.024, 0.03, 1.0)
+        GL.glClear(GL.GL_COLOR_BUFFER_BIT)
+
+    def close(self) -> None:
+        """Frees everything. May be called again."""
+        if self._context is not None:
+            self._context.make_current()
+            self.scene.close()
+            self._target.close()
+            self._context.close()
+            self._context = None
+
+    def __enter__(self) -> OffscreenRenderer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def tile_grid(n: int, width: int, height: int) -> tuple[int, int]:
+    """Columns and rows of n tiles so that they are as square as can be."""
+    best = min(
+        range(1, n + 1),
+        key=lambda c: abs(math.log((width / c) / max(1e-9, height / math.ceil(n / c)) / 1.25)) + 0.3 * (-n % c) / n,
+    )
+    return best, math.ceil(n / best)
+
+
+def tile(cell: int, n: int, width: int, height: int) -> tuple[int, int, int, int]:
+    """Viewport (x, y, width, height) of a tile, y from below, row by row from the top."""
+    columns, rows = tile_grid(n, width, height)
+    column, row = cell % columns, cell // columns
+    gap = TILE_GAP if n > 1 else 0
+    x0, x1 = (round((width + gap) * c / columns) for c in (column, column + 1))
+    y0, y1 = (round((height + gap) * r / rows) for r in (row, row + 1))
+    return x0, height - (y1 - gap), max(1, x1 - gap - x0), max(1, y1 - gap - y0)

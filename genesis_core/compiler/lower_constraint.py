@@ -157,22 +157,18 @@ def _lower_panels(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
             above_of[k] = above
             mask[k] = mask[above]
             mask[k, above // PANEL_BITS] |= 1 << above % PANEL_BITS
-    rows = np.repeat(np.arange(mj.nv), mj.M_rownnz)
     start = np.array([p[0] for p in panels], np.int64)
     num = np.array([p[1] for p in panels], np.int64)
-    cols = np.asarray(mj.M_colind, np.int64)[: len(rows)]
+    depth = np.zeros(len(panels), np.int64)
+    for k, above in enumerate(above_of):
+        depth[k] = depth[above] + num[above] if above >= 0 else 0
     out["npanel"], out["npanelword"] = len(panels), words
     out["panel_dof"], out["panel_num"] = start, num
     out["panel_tree"] = np.array([mj.dof_treeid[p[0]] for p in panels], np.int64)
     out["panel_mask"] = mask.reshape(-1)
     out["panel_parent"] = above_of
     out["dof_panel"] = dof_panel
-    out["M_panel"] = dof_panel[rows] * len(panels) + dof_panel[cols] if mj.nv else np.zeros(0, np.int64)
-    out["M_offset"] = (
-        (rows - start[dof_panel[rows]]) * num[dof_panel[cols]] + cols - start[dof_panel[cols]]
-        if mj.nv
-        else np.zeros(0, np.int64)
-    )
+    out["panel_depth"] = depth
     out["nhess"] = int(sum(num[k] * num[: k + 1].sum() for k in range(len(panels))))
 
 

@@ -17,7 +17,7 @@ F = Field
 NROW = FIRST_FREE + 16  # scalar rows (joint limits) in the block's list
 NLINK = FIRST_FREE + 17  # links in the block's list
 NACTIVE = FIRST_FREE + 18  # contacts that still matter to an unfinished lane
-NJOIN = FIRST_FREE + 19  # links between two trees
+NJOIN = FIRST_FREE + 19  # pairs of a tree and the smallest tree of its island
 NEVAL = FIRST_FREE + 20  # line search evaluations of the block in its last step
 NFACTOR = FIRST_FREE + 21  # factorizations of the block in its last step
 NFILL = FIRST_FREE + 22  # entries of the Hessian's pattern with fill
@@ -58,11 +58,10 @@ MODEL_FIELDS: list[Field] = [
     F("panel_dof", "i", "npanel", doc="first dof"),
     F("panel_num", "i", "npanel", doc="dofs, 1 .. 6"),
     F("panel_tree", "i", "npanel"),
+    F("panel_depth", "i", "npanel", doc="dofs that carry it: place of its first dof in a row of the mass matrix"),
     F("panel_mask", "i", "npanel*npanelword", doc="set of panels that carry it (lower numbers)"),
     F("panel_parent", "i", "npanel", doc="panel that it hangs on, -1 = none"),
     F("dof_panel", "i", "nv"),
-    F("M_panel", "i", "nC", doc="entry of the mass matrix: row panel * npanel + column panel"),
-    F("M_offset", "i", "nC", doc="place of the entry in that block"),
     F("nhess", "I", doc="room for the Hessian's blocks when everything touches everything"),
     # --- joint limits
     F("nlimit", "I", doc="limited joints"),
@@ -125,9 +124,10 @@ WORK_FIELDS: list[Field] = [
     F("link_on", "i", "ncon_max", doc="1 = has a row in this Hessian"),
     F("link_D", "r", "ncon_max", doc="sum of its contacts' D: positive where the two sides touch"),
     F("link_K", "r", "ncon_max*21", doc="contact inertia about side 2's centre of mass"),
-    F("chain_dof", "i", "nv", doc="dofs between the two sides of a link, descending"),
-    F("chain_sign", "i", "nv"),
-    F("chain_J", "r", "nv*6"),
+    F("run_dof", "i", "nv", doc="first dof of each run of dofs between the two sides of a link, descending"),
+    F("run_num", "i", "nv", doc="its dofs, all of one panel"),
+    F("run_sign", "i", "nv", doc="1 on side 2, -1 on side 1"),
+    F("dof_J", "r", "nv*6", doc="what a link is to each dof: a Jacobian entry, or a motion"),
     # --- movers
     F("mover_on", "i", "nmover", doc="1 = carries a contact"),
     F("mover_vel", "r", "nmover*6", doc="motion about the tree's centre of mass"),
@@ -155,7 +155,8 @@ WORK_FIELDS: list[Field] = [
     F("tree_scale", "r", "ntree"),
     F("tree_iter", "r", "ntree"),
     F("tree_sum", "r", "ntree*8", doc="sums over a tree, then over its island"),
-    F("tree_root", "r", "ntree*8"),
+    F("join_tree", "i", "ntree*32", doc="a tree that some lane has in the island of another"),
+    F("join_root", "i", "ntree*32", doc="smallest tree of that island"),
     F(
         "tree_line",
         "r",

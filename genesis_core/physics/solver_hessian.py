@@ -25,8 +25,10 @@ from genesis_core.lanes import (
     load3,
     load6,
     scale3,
+    scale6,
     select,
     store,
+    store6,
     sub3,
 )
 from genesis_core.lanes.segment import segment
@@ -38,6 +40,7 @@ from genesis_core.layout.fields_constraint import (
     NACTIVE,
     NLINK,
     NROW,
+    PANEL_BITS,
 )
 from genesis_core.physics.solver_motion import fma3, unfinished
 
@@ -226,84 +229,91 @@ def add_contact(d, p, o, c, normal, w1, e1, w2, e2):
 
 
 @kernel
-def build_chain(m, d, b1, b2):
-    """Lists the dofs that move b2 or b1 but not both, descending, with the sign of their effect on side 2 against 1."""
+def build_runs(m, d, b1, b2):
+    """Lists the dofs that move b2 or b1 but not both as runs within panels, descending; returns how many runs."""
     i = m.mover_dofadr[b2] + m.mover_dofnum[b2] - 1
     j = m.mover_dofadr[b1] + m.mover_dofnum[b1] - 1
     n = 0
+    panel = -1
     while i != j:
+        sign = 1 if i > j else -1
+        k = max(i, j)
+        p = m.dof_panel[k]
+        if p == panel and d.run_sign[n - 1] == sign:
+            d.run_num[n - 1] += 1
+        else:
+            d.run_num[n] = 1
+            d.run_sign[n] = sign
+            n += 1
+        d.run_dof[n - 1] = k
+        panel = p
         if i > j:
-            d.chain_dof[n] = i
-            d.chain_sign[n] = 1
             i = m.dof_parentid[i]
         else:
-            d.chain_dof[n] = j
-            d.chain_sign[n] = -1
             j = m.dof_parentid[j]
-        n += 1
     return n
-
-
-@inline
-def entry(m, d, i, j):
-    """Address of H[i, j]; the panel of i is not below the panel of j."""
-    p = m.dof_panel[i]
-    q = m.dof_panel[j]
-    return d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * m.panel_num[q] + j - m.panel_dof[q]
 
 
 @kernel
 def add_sparse_row(m, d, c, n, D):
-    """Adds D J J^T of a frictionless contact within a tree, over the n dofs of chain_dof."""
+    """Adds D J J^T of a frictionless contact within a tree, over the dofs of n runs."""
     e = load3(d.con_dir, 9 * c)
-    r = load3(d.con_arm2, 3 * c)
-    t = cross(r, e)
+    t = cross(load3(d.con_arm2, 3 * c), e)
     for k in range(n):
-        s = load6(d.cdof, 6 * d.chain_dof[k])
-        store(d.chain_J, k, dot6((t[0], t[1], t[2], e[0], e[1], e[2]), s) * d.chain_sign[k])
+        s = lane(d, 1.0 * d.run_sign[k])
+        w = (t[0] * s, t[1] * s, t[2] * s, e[0] * s, e[1] * s, e[2] * s)
+        for i in range(d.run_dof[k], d.run_dof[k] + d.run_num[k]):
+            store(d.dof_J, i, dot6(w, load6(d.cdof, 6 * i)))
     for k in range(n):
-        f = D * load(d.chain_J, k)
-        for l in range(k, n):
-            a = entry(m, d, d.chain_dof[k], d.chain_dof[l])
-            store(d.hess, a, fma(f, load(d.chain_J, l), load(d.hess, a)))
+        p = m.dof_panel[d.run_dof[k]]
+        for i in range(d.run_dof[k], d.run_dof[k] + d.run_num[k]):
+            f = D * load(d.dof_J, i)
+            for l in range(k, n):
+                j0 = d.run_dof[l]
+                q = m.dof_panel[j0]
+                a = d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * m.panel_num[q] - m.panel_dof[q]
+                for j in range(j0, min(j0 + d.run_num[l], i + 1)):
+                    store(d.hess, a + j, fma(f, load(d.dof_J, j), load(d.hess, a + j)))
+
+
+@inline
+def active_weights(d, c, dim):
+    """D of the active rows of contact c: their sum, and sum and difference of the rows of each tangent."""
+    z = lane(d, 0.0)
+    D = load(d.con_D, c)
+    x0 = load(d.con_x, 6 * c)
+    w1 = z
+    w2 = z
+    e1 = z
+    e2 = z
+    if dim == 1:
+        normal = select(x0 < 0.0, D, z)
+    else:
+        w1, e1 = row_weights(x0, load(d.con_x, 6 * c + 1), D)
+        w2, e2 = row_weights(x0, load(d.con_x, 6 * c + 2), D)
+        normal = w1 + w2
+        for j in range(3, dim):
+            w, _ = row_weights(x0, load(d.con_x, 6 * c + j), D)
+            normal = normal + w
+    return normal, w1, e1, w2, e2
 
 
 @kernel
-def add_contacts(m, d):
-    """Contact inertias of the listed contacts, to mover_K and link_K; frictionless ones within a tree straight to H."""
+def collect_contacts(m, d):
+    """Contact inertias of the listed contacts, to mover_K and link_K; frictionless ones within a tree wait."""
     z = lane(d, 0.0)
-    chain = -1
-    n = 0
     for k in range(d.count[NACTIVE]):
         c = d.con_list[k]
-        D = load(d.con_D, c)
-        x0 = load(d.con_x, 6 * c)
-        dim = d.con_dim[c]
-        w1 = z
-        w2 = z
-        e1 = z
-        e2 = z
-        if dim == 1:
-            normal = select(x0 < 0.0, D, z)
-        else:
-            w1, e1 = row_weights(x0, load(d.con_x, 6 * c + 1), D)
-            w2, e2 = row_weights(x0, load(d.con_x, 6 * c + 2), D)
-            normal = w1 + w2
-            for j in range(3, dim):
-                w, _ = row_weights(x0, load(d.con_x, 6 * c + j), D)
-                normal = normal + w
+        form = d.con_form[c]
+        if form == FORM_ROW:
+            continue
+        normal, w1, e1, w2, e2 = active_weights(d, c, d.con_dim[c])
         if not any_((normal > 0.0) & unfinished(d, d.con_tree[c])):
             continue
-        form = d.con_form[c]
-        slot = d.con_slot[c]
         if form == FORM_WORLD:
             add_contact(d, d.mover_K, 21 * d.con_body2[c], c, normal, w1, e1, w2, e2)
-        elif form == FORM_ROW:
-            if slot != chain:
-                n = build_chain(m, d, d.con_body1[c], d.con_body2[c])
-                chain = slot
-            add_sparse_row(m, d, c, n, normal)
         else:
+            slot = d.con_slot[c]
             if d.link_on[slot] == 0:
                 d.link_on[slot] = 1
                 for j in range(21):
@@ -311,20 +321,52 @@ def add_contacts(m, d):
             add_contact(d, d.link_K, 21 * slot, c, normal, w1, e1, w2, e2)
 
 
+@kernel
+def add_sparse_contacts(m, d):
+    """The frictionless contacts within a tree, straight to H."""
+    z = lane(d, 0.0)
+    slot = -1
+    n = 0
+    for k in range(d.count[NACTIVE]):
+        c = d.con_list[k]
+        if d.con_form[c] != FORM_ROW:
+            continue
+        D = select(load(d.con_x, 6 * c) < 0.0, load(d.con_D, c), z)
+        if not any_((D > 0.0) & unfinished(d, d.con_tree[c])):
+            continue
+        if d.con_slot[c] != slot:
+            slot = d.con_slot[c]
+            n = build_runs(m, d, d.con_body1[c], d.con_body2[c])
+        add_sparse_row(m, d, c, n, D)
+
+
 # ------------------------------------------------------------------ links
+@inline
+def dot_into(h, a, f, s):
+    """Adds f . s to item a of h."""
+    x = fma(f[0], s[0], load(h, a))
+    x = fma(f[1], s[1], x)
+    x = fma(f[2], s[2], x)
+    x = fma(f[3], s[3], x)
+    x = fma(f[4], s[4], x)
+    store(h, a, fma(f[5], s[5], x))
+
+
 @kernel
 def add_tree_link(m, d, k):
     """Projects the contact inertia of a link within a tree on the dofs between its two sides."""
-    n = build_chain(m, d, d.link_body1[k], d.link_body2[k])
-    for i in range(n):
-        s = d.chain_sign[i]
-        di = d.chain_dof[i]
-        f = times(d.link_K, 21 * k, load6(d.cdof, 6 * di))
-        for j in range(i, n):
-            dj = d.chain_dof[j]
-            a = entry(m, d, di, dj)
-            g = dot6(f, load6(d.cdof, 6 * dj)) * (s * d.chain_sign[j])
-            store(d.hess, a, load(d.hess, a) + g)
+    n = build_runs(m, d, d.link_body1[k], d.link_body2[k])
+    for r in range(n):
+        p = m.dof_panel[d.run_dof[r]]
+        for i in range(d.run_dof[r], d.run_dof[r] + d.run_num[r]):
+            force = times(d.link_K, 21 * k, load6(d.cdof, 6 * i))
+            for l in range(r, n):
+                f = scale6(force, lane(d, 1.0 * d.run_sign[r] * d.run_sign[l]))
+                j0 = d.run_dof[l]
+                q = m.dof_panel[j0]
+                a = d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * m.panel_num[q] - m.panel_dof[q]
+                for j in range(j0, min(j0 + d.run_num[l], i + 1)):
+                    dot_into(d.hess, a + j, f, load6(d.cdof, 6 * j))
 
 
 @inline
@@ -336,71 +378,151 @@ def between(m, d, k):
 
 
 @kernel
+def add_product(m, d, k, rows, last_row, cols, last_col):
+    """H -= S^T K T with the inertia of link k, for the dofs that carry last_row (motions S) and last_col (T)."""
+    i = last_row
+    while i >= 0:
+        f = times(d.link_K, 21 * k, load6(rows, 6 * i))
+        f = (-f[0], -f[1], -f[2], -f[3], -f[4], -f[5])
+        up = m.dof_parentid[i]
+        p = m.dof_panel[i]
+        two = up >= 0 and m.dof_panel[up] == p
+        g = f
+        if two:
+            g = times(d.link_K, 21 * k, load6(rows, 6 * up))
+            g = (-g[0], -g[1], -g[2], -g[3], -g[4], -g[5])
+        q = m.dof_panel[last_col]
+        end = last_col - m.panel_dof[q] + 1
+        while q >= 0:
+            nq = m.panel_num[q]
+            a = d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * nq
+            for j in range(end):
+                s = load6(cols, 6 * (m.panel_dof[q] + j))
+                dot_into(d.hess, a + j, f, s)
+                if two:
+                    dot_into(d.hess, a + j - nq, g, s)
+            q = m.panel_parent[q]
+            if q >= 0:
+                end = m.panel_num[q]
+        i = m.dof_parentid[up] if two else up
+
+
+@kernel
 def add_coupling(m, d, k):
     """The coupling block of a link between trees: -S1^T K S2, with side 1's motions taken about side 2's centre."""
     delta = between(m, d, k)
     b1 = d.link_body1[k]
     b2 = d.link_body2[k]
+    last1 = m.mover_dofadr[b1] + m.mover_dofnum[b1] - 1
     last2 = m.mover_dofadr[b2] + m.mover_dofnum[b2] - 1
-    i = m.mover_dofadr[b1] + m.mover_dofnum[b1] - 1
-    lower = m.dof_panel[i] > m.dof_panel[last2]
+    i = last1
     while i >= 0:
         s = load6(d.cdof, 6 * i)
         v = add3((s[3], s[4], s[5]), cross((s[0], s[1], s[2]), delta))
-        f = times(d.link_K, 21 * k, (s[0], s[1], s[2], v[0], v[1], v[2]))
-        j = last2
-        while j >= 0:
-            a = entry(m, d, i, j) if lower else entry(m, d, j, i)
-            store(d.hess, a, load(d.hess, a) - dot6(f, load6(d.cdof, 6 * j)))
-            j = m.dof_parentid[j]
+        store6(d.dof_J, 6 * i, (s[0], s[1], s[2], v[0], v[1], v[2]))
         i = m.dof_parentid[i]
+    if m.dof_panel[last1] > m.dof_panel[last2]:
+        add_product(m, d, k, d.dof_J, last1, d.cdof, last2)
+    else:
+        add_product(m, d, k, d.cdof, last2, d.dof_J, last1)
 
 
 @kernel
-def add_links(m, d):
-    """Contact inertias of links: within a tree to H, between trees to both sides and the coupling block."""
+def share_links(m, d):
+    """Gives the contact inertia of every link between trees to both of its sides."""
     for k in range(d.count[NLINK]):
-        if d.link_on[k] == 0:
-            continue
-        if d.link_form[k] == FORM_TREE:
-            add_tree_link(m, d, k)
-        elif d.link_form[k] == FORM_CROSS:
+        if d.link_on[k] == 1 and d.link_form[k] == FORM_CROSS:
             o = 21 * d.link_body2[k]
             for j in range(21):
                 store(d.mover_K, o + j, load(d.mover_K, o + j) + load(d.link_K, 21 * k + j))
             add_to(d.mover_K, 21 * d.link_body1[k], shifted(d.link_K, 21 * k, between(m, d, k)))
-            add_coupling(m, d, k)
+
+
+@kernel
+def add_links(m, d):
+    """Links within a tree, and the coupling blocks of links between trees."""
+    for k in range(d.count[NLINK]):
+        if d.link_on[k] == 1:
+            if d.link_form[k] == FORM_TREE:
+                add_tree_link(m, d, k)
+            else:
+                add_coupling(m, d, k)
 
 
 # ------------------------------------------------------------------ assembly
 @kernel
-def add_composites(m, d):
-    """Sums contact inertias from the leaves to the roots and projects them on the dofs that carry them."""
-    np = m.npanel
+def sum_inertias(m, d):
+    """Sums contact inertias from the leaves to the roots."""
     for b in range(m.nmover - 1, -1, -1):
         p = m.mover_parent[b]
         if d.mover_on[b] == 1 and p >= 0:
             for j in range(21):
                 store(d.mover_K, 21 * p + j, load(d.mover_K, 21 * p + j) + load(d.mover_K, 21 * b + j))
-    for i in range(m.nv):
-        b = m.dof_mover[i]
-        if d.mover_on[b] == 0:
-            continue
+
+
+@inline
+def carried_force(m, d, i):
+    """Force of the contacts that dof i carries, per unit of its acceleration."""
+    z = lane(d, 0.0)
+    f = (z, z, z, z, z, z)
+    b = m.dof_mover[i]
+    if d.mover_on[b] == 1:
         f = times(d.mover_K, 21 * b, load6(d.cdof, 6 * i))
-        p = m.dof_panel[i]
-        q = p
-        while q >= 0:
-            j0 = m.panel_dof[q]
-            nq = m.panel_num[q]
-            a = d.hess_blk[p * np + q] + (i - m.panel_dof[p]) * nq
-            for j in range(min(nq, i + 1 - j0)):
-                store(d.hess, a + j, load(d.hess, a + j) + dot6(f, load6(d.cdof, 6 * (j0 + j))))
-            q = m.panel_parent[q]
+    return f
+
+
+@inline
+def carried_entry(mass, f, s):
+    """mass + f . s"""
+    x = fma(f[0], s[0], mass)
+    x = fma(f[1], s[1], x)
+    x = fma(f[2], s[2], x)
+    x = fma(f[3], s[3], x)
+    x = fma(f[4], s[4], x)
+    return fma(f[5], s[5], x)
+
+
+@inline
+def carried_rows(m, d, k, i, two):
+    """Row i of H, and row i + 1 when `two`, over the panels that carry panel k: mass matrix and what the dof carries.
+
+    Rows of the mass matrix list all ancestors, or the dof alone where it is known to be diagonal.
+    """
+    np = m.npanel
+    f = carried_force(m, d, i)
+    g = carried_force(m, d, i + 1) if two else f
+    full = m.M_rownnz[i] == m.panel_depth[k] + i - m.panel_dof[k] + 1
+    full2 = two and m.M_rownnz[i + 1] == m.panel_depth[k] + i - m.panel_dof[k] + 2
+    ma = m.M_rowadr[i]
+    mb = m.M_rowadr[i + 1] if two else ma
+    z = lane(d, 0.0)
+    q = k
+    while q >= 0:
+        nq = m.panel_num[q]
+        j0 = m.panel_dof[q]
+        depth = m.panel_depth[q]
+        h = d.hess_blk[k * np + q] + (i - m.panel_dof[k]) * nq
+        for j in range(min(nq, i + 1 - j0)):
+            s = load6(d.cdof, 6 * (j0 + j))
+            x = load(d.M, ma + depth + j) if full else z
+            store(d.hess, h + j, carried_entry(x, f, s))
+            if two:
+                x = load(d.M, mb + depth + j) if full2 else z
+                store(d.hess, h + nq + j, carried_entry(x, g, s))
+        q = m.panel_parent[q]
+    r = i - m.panel_dof[k]
+    n = m.panel_num[k]
+    h = d.hess_blk[k * np + k]
+    if two:
+        x = load(d.M, mb + m.M_rownnz[i + 1] - 1)
+        store(d.hess, h + (r + 1) * n + r + 1, carried_entry(x, g, load6(d.cdof, 6 * (i + 1))))
+    if not full:
+        store(d.hess, h + r * n + r, load(d.hess, h + r * n + r) + load(d.M, ma))
 
 
 @kernel
-def start_blocks(m, d):
-    """H = M on the pattern, for the trees that are not finished."""
+def carried_blocks(m, d):
+    """H = M + composite contact inertias, and zero in the blocks that only links fill."""
     z = lane(d, 0.0)
     np = m.npanel
     for k in range(np):
@@ -409,15 +531,23 @@ def start_blocks(m, d):
         n = m.panel_num[k]
         for x in range(d.hess_num[k]):
             q = d.hess_col[k * np + x]
-            a = d.hess_blk[k * np + q]
-            for j in range(n * m.panel_num[q]):
-                store(d.hess, a + j, z)
-        a = d.hess_blk[k * np + k]
-        for j in range(n * n):
-            store(d.hess, a + j, z)
-        for i in range(m.panel_dof[k], m.panel_dof[k] + n):
-            for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
-                store(d.hess, d.hess_blk[m.M_panel[e]] + m.M_offset[e], load(d.M, e))
+            if (m.panel_mask[k * m.npanelword + q // PANEL_BITS] >> (q % PANEL_BITS)) & 1 == 0:
+                a = d.hess_blk[k * np + q]
+                for j in range(n * m.panel_num[q]):
+                    store(d.hess, a + j, z)
+        i = m.panel_dof[k]
+        end = i + n
+        while i < end:
+            carried_rows(m, d, k, i, i + 1 < end)
+            i += 2
+
+
+@inline
+def entry(m, d, i, j):
+    """Address of H[i, j]; the panel of i is not below the panel of j."""
+    p = m.dof_panel[i]
+    q = m.dof_panel[j]
+    return d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * m.panel_num[q] + j - m.panel_dof[q]
 
 
 @kernel
@@ -442,16 +572,16 @@ def add_rows(m, d):
 def assemble(m, d):
     """H = M + J^T D J over the rows that are active in an unfinished lane."""
     z = lane(d, 0.0)
-    start_blocks(m, d)
-    add_rows(m, d)
-    if d.count[NACTIVE] == 0:
-        return
     for b in range(m.nmover):
         if d.mover_on[b] == 1:
             for j in range(21):
                 store(d.mover_K, 21 * b + j, z)
     for k in range(d.count[NLINK]):
         d.link_on[k] = 0
-    add_contacts(m, d)
+    collect_contacts(m, d)
+    share_links(m, d)
+    sum_inertias(m, d)
+    carried_blocks(m, d)
+    add_rows(m, d)
+    add_sparse_contacts(m, d)
     add_links(m, d)
-    add_composites(m, d)

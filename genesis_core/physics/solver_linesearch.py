@@ -27,7 +27,6 @@ from genesis_core.lanes import (
     minimum,
     not_,
     select,
-    set_lane,
     sqrt,
     store,
 )
@@ -41,10 +40,10 @@ FAR = 1e30  # no upper end of the bracket yet
 # ------------------------------------------------------------------ islands
 @kernel
 def label_islands(m, d):
-    """Marks every tree with the smallest tree of its island, per lane; counts the links that join trees."""
+    """Marks every tree with the smallest tree of its island, per lane, and lists the pairs of the two."""
     for t in range(m.ntree):
         store(d.tree_label, t, lane(d, 1.0 * t if m.islands == 1 else 0.0))
-    d.count[NJOIN] = 0 if m.islands == 1 else m.ntree - 1
+    joined = m.islands == 0 and m.ntree > 1
     changed = m.islands == 1
     while changed:
         changed = False
@@ -60,29 +59,49 @@ def label_islands(m, d):
                 low = minimum(a, b)
                 store(d.tree_label, t1, select(touch, low, a))
                 store(d.tree_label, t2, select(touch, low, b))
-                d.count[NJOIN] += 1
                 changed = True
+                joined = True
+    d.count[NJOIN] = 0
+    if joined:
+        list_joins(m, d)
+
+
+@kernel
+def list_joins(m, d):
+    """Lists every pair (tree, smallest tree of its island) that occurs in some lane, ascending by tree."""
+    n = 0
+    for t in range(m.ntree):
+        first = n
+        for l in range(lane_begin(d), lane_end(d)):
+            r = int(get_lane(d.tree_label, t, l))
+            known = r == t
+            for k in range(first, n):
+                known = known or d.join_root[k] == r
+            if not known:
+                d.join_tree[n] = t
+                d.join_root[n] = r
+                n += 1
+    d.count[NJOIN] = n
 
 
 @kernel
 def sum_islands(m, d, first, last):
     """Replaces columns first .. last-1 of tree_sum by the sums over each lane's islands."""
-    if d.count[NJOIN] == 0:
-        return
-    for l in range(lane_begin(d), lane_end(d)):
-        for t in range(m.ntree):
-            for k in range(first, last):
-                set_lane(d.tree_root, 8 * t + k, l, 0.0)
-        for t in range(m.ntree):
-            r = int(get_lane(d.tree_label, t, l))
-            for k in range(first, last):
-                set_lane(
-                    d.tree_root, 8 * r + k, l, get_lane(d.tree_root, 8 * r + k, l) + get_lane(d.tree_sum, 8 * t + k, l)
-                )
-        for t in range(m.ntree):
-            r = int(get_lane(d.tree_label, t, l))
-            for k in range(first, last):
-                set_lane(d.tree_sum, 8 * t + k, l, get_lane(d.tree_root, 8 * r + k, l))
+    z = lane(d, 0.0)
+    for k in range(d.count[NJOIN]):
+        t = d.join_tree[k]
+        r = d.join_root[k]
+        mine = load(d.tree_label, t) == 1.0 * r
+        for j in range(first, last):
+            s = load(d.tree_sum, 8 * r + j)
+            store(d.tree_sum, 8 * r + j, s + select(mine, load(d.tree_sum, 8 * t + j), z))
+    for k in range(d.count[NJOIN]):
+        t = d.join_tree[k]
+        r = d.join_root[k]
+        mine = load(d.tree_label, t) == 1.0 * r
+        for j in range(first, last):
+            s = load(d.tree_sum, 8 * t + j)
+            store(d.tree_sum, 8 * t + j, select(mine, load(d.tree_sum, 8 * r + j), s))
 
 
 # ------------------------------------------------------------------ slope and curvature

@@ -91,7 +91,7 @@ class Ours:
     def rate(self, seconds: float) -> float:
         """Environment-steps per second over at least `seconds` of episodes."""
         spent, episodes = 0.0, 0
-        while spent < seconds:
+        while not episodes or spent < seconds:
             spent += self.episode()
             episodes += 1
         return self.n * self.case.steps * episodes / spent
@@ -157,7 +157,7 @@ class Theirs:
     def rate(self, seconds: float) -> float:
         """Environment-steps per second over at least `seconds` of episodes."""
         spent, episodes = 0.0, 0
-        while spent < seconds:
+        while not episodes or spent < seconds:
             spent += self.episode()
             episodes += 1
         return self.n * self.case.steps * episodes / spent

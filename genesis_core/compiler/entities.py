@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 Vec2 = tuple[float, float]
 Vec3 = tuple[float, float, float]
@@ -43,10 +44,37 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 }
 
 
+def _leaf_types(annotation: Any) -> set[type]:
+    """The types that a field takes, those inside of unions included; the values of a Literal count as their types."""
+    if get_origin(annotation) is Literal:
+        return {type(value) for value in get_args(annotation)}
+    if get_origin(annotation) in (Union, UnionType, Annotated):
+        return set().union(*(_leaf_types(arg) for arg in get_args(annotation)))
+    origin = get_origin(annotation) or annotation
+    return {origin} if isinstance(origin, type) else set()
+
+
 class Strict(BaseModel):
     """Base of all parts of a scene file: unknown keys and wrong types are errors, NaN and infinity too."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_other_type(cls, value: Any, info: ValidationInfo) -> Any:
+        """Words and truth values are not turned into numbers, nor numbers into truth values."""
+        if not isinstance(value, str | bool | int | float) or info.field_name is None:
+            return value
+        kinds = _leaf_types(cls.model_fields[info.field_name].annotation)
+        if isinstance(value, str) and kinds & {int, float} and str not in kinds:
+            raise ValueError(f"{value!r} is not a number")
+        if isinstance(value, bool) and bool not in kinds:
+            raise ValueError(
+                f"{str(value).lower()} is not a {'number' if kinds & {int, float} else 'value of this key'}"
+            )
+        if not isinstance(value, bool | str) and kinds <= {bool, type(None)}:
+            raise ValueError(f"{value!r} is neither true nor false")
+        return value
 
 
 class MaterialSpec(Strict):

@@ -57,7 +57,7 @@ def compile_kernels(bits: int, width: int, progress: Progress | None = None) -> 
     cached = all(is_cached(entry, whole) for entry in entries.values())
     load_cached(bits, width)
     steps: list[tuple[str, Callable[[], Any]]] = [
-        (title, partial(SEGMENTS[name].compile, bits, width)) for name, title in STAGE_TITLES.items()
+        (STAGE_TITLES.get(name, name), partial(one.compile, bits, width)) for name, one in SEGMENTS.items()
     ]
     steps += [(title, partial(entry.compile, whole)) for title, entry in entries.items()]
     for k, (title, compile_) in enumerate(steps):

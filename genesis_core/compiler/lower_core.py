@@ -38,11 +38,29 @@ def lower_core(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
         out[name] = np.array(getattr(mj, name), np.int64)
     for name in COPIED_REALS:
         out[name] = np.array(getattr(mj, name), float)
+    _same_frames(mj, out)
     _joints(mj, out)
     _geoms(mj, out)
     _actuators(mj, out)
     _reflect_actuators(mj, out)
     _integrator(mj, out)
+
+
+def _same_frames(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
+    """Frames that MuJoCo takes as equal to the body's or its inertia's frame, though their last digits may differ."""
+    body, inertia, body_turn, inertia_turn = 1, 2, 3, 4  # mjtSameFrame
+    same = mj.body_sameframe
+    out["body_ipos"][same == body] = 0.0
+    out["body_iquat"][(same == body) | (same == body_turn)] = (1.0, 0.0, 0.0, 0.0)
+    for kind in ("geom", "site"):
+        same = getattr(mj, f"{kind}_sameframe")
+        bodies = getattr(mj, f"{kind}_bodyid")
+        pos, quat = out[f"{kind}_pos"], out[f"{kind}_quat"]
+        pos[same == body] = 0.0
+        pos[same == inertia] = out["body_ipos"][bodies[same == inertia]]
+        quat[(same == body) | (same == body_turn)] = (1.0, 0.0, 0.0, 0.0)
+        like_inertia = (same == inertia) | (same == inertia_turn)
+        quat[like_inertia] = out["body_iquat"][bodies[like_inertia]]
 
 
 def _joints(mj: mujoco.MjModel, out: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -25,6 +27,11 @@ class Channel:
         return self._connection.fileno()
 
     @property
+    def connection(self) -> Connection:
+        """What multiprocessing.connection.wait takes."""
+        return self._connection
+
+    @property
     def closed(self) -> bool:
         return self._connection.closed
 
@@ -36,6 +43,20 @@ class Channel:
                 self._connection.send_bytes(data)
         except (OSError, ValueError) as error:
             raise ChannelClosed from error
+
+    def offer(self, message: Message) -> bool:
+        """Sends a snapshot unless the pipe is full or busy: whoever does not read must not stop the sender."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not _writable(self._connection):
+                return False
+            self._connection.send_bytes(pack(message))
+            return True
+        except (OSError, ValueError) as error:
+            raise ChannelClosed from error
+        finally:
+            self._lock.release()
 
     def poll(self, timeout: float = 0.0) -> bool:
         """Whether a message (or the end) is there within `timeout` seconds."""
@@ -53,3 +74,12 @@ class Channel:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _writable(connection: Connection) -> bool:
+    """Whether the pipe takes bytes now. Windows' pipes cannot be asked: there the write may wait."""
+    if sys.platform == "win32":
+        return True
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLOUT)
+    return bool(poller.poll(0))

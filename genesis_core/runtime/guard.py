@@ -13,12 +13,14 @@ PR_SET_PDEATHSIG = 1
 POLL = 0.5  # [s]
 
 
-def end_with_parent(parent_pid: int) -> None:
+def end_with_parent(parent_pid: int, with_thread: bool = True) -> None:
     """Call first thing in a worker. On Linux the kernel kills it with its parent; elsewhere a thread watches.
 
-    The thread runs on Linux too: it covers a parent that was gone before the kernel was asked.
+    The kernel acts when the *thread* that started the worker ends, so it is asked only for `with_thread`: a worker that
+    was started by the main thread. The watching thread runs on Linux too, for the other workers and for a parent that
+    was gone before the kernel was asked.
     """
-    if sys.platform.startswith("linux"):
+    if with_thread and sys.platform.startswith("linux"):
         import ctypes
 
         with contextlib.suppress(OSError, AttributeError):

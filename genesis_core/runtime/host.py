@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+import psutil
 
 from genesis_core.drive import Drive
 from genesis_core.errors import OptionError
 from genesis_core.runtime import messages as msg
+from genesis_core.runtime.pacer import Pacer
 from genesis_core.runtime.shm import Frame
 from genesis_core.simulation import Simulation
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from genesis_core.compiler.load import LoadedScene
 
 DRIVE_INTERVAL = 0.02  # [s] simulated time between two values of an open-loop drive
+RECORDED = ("qpos", "qvel", "ctrl", "act", "mocap_pos", "mocap_quat")  # those that the model has none of are left out
 PULL_STIFFNESS = 16.0  # [1/s^2] times the mass of the whole tree
 PULL_DAMPING = 8.0  # [1/s] times the mass of the body
 
@@ -64,6 +68,8 @@ class Host:
             bundle.actuator_ctrllimited,
         )
         self._drive_every = max(1, round(DRIVE_INTERVAL / self.timestep))
+        self._process = psutil.Process(os.getpid())
+        self._process.cpu_percent()  # the first call has nothing to compare with
         self.reset(None)
 
     @property
@@ -172,10 +178,7 @@ class Host:
 
     def telemetry(self, steps_per_second: float) -> msg.Telemetry:
         """A snapshot for the status bar."""
-        import psutil
-
         stats = self.sim.stats()
-        process = psutil.Process(os.getpid())
         return msg.Telemetry(
             time=float(self.sim.get("time", [0])[0]),
             steps=self.steps,
@@ -183,48 +186,71 @@ class Host:
             env_steps_per_second=steps_per_second * self.n_envs,
             realtime_factor=steps_per_second * self.timestep,
             n_envs=self.n_envs,
-            memory=process.memory_info().rss,
-            cpu_percent=process.cpu_percent(),
+            memory=self._process.memory_info().rss,
+            cpu_percent=self._process.cpu_percent(),
             nan_count=int(stats["nan_count"]),
             overflow=int(stats["overflow"]),
             stats={"newton_iterations": float(stats["newton_iterations"])},
         )
 
     # ------------------------------------------------------------------ recording
-    def record(self, job: msg.Record) -> Iterator[msg.Message]:
-        """Steps through a recording, yielding frames and runs of states in order."""
+    def record(self, job: msg.Record) -> Iterator[msg.Message | None]:
+        """Steps through a recording, yielding frames and runs of states in order, and None between chunks of steps."""
         video = [e for e in job.video_envs if self.owns(e)]
-        states = _StateRuns([e - self.first_env for e in job.state_envs if self.owns(e)], job, self.sim)
+        states = StateRuns([e - self.first_env for e in job.state_envs if self.owns(e)], job, self.sim, self.timestep)
         frames = list(enumerate(job.frame_steps))
         begin = self.steps
+        pace = Pacer(self.timestep)
         while True:
             done = self.steps - begin
             while frames and frames[0][1] <= done:
                 index, _ = frames.pop(0)
                 if video:
-                    rows = self.sim.geom_rows([self._local(e) for e in video])
-                    yield msg.RecordedFrame(index=index, time=done * self.timestep, rows=rows)
+                    local = [self._local(e) for e in video]
+                    yield self._recorded_frame(index, done * self.timestep, local, job.camera_body)
             yield from states.take(done)
             if done >= job.steps:
                 break
-            stops = [job.steps, states.next_step(done)]
+            stops = [job.steps, states.next_step(done), done + pace.chunk()]
             if frames:
                 stops.append(frames[0][1])
+            now = time.perf_counter()
             self.advance(min(stops) - done)
+            pace.took(min(stops) - done, time.perf_counter() - now)
+            yield None
         yield from states.flush()
 
+    def pose(self, job: msg.Pose) -> msg.RecordedFrame:
+        """Forward kinematics of recorded states in the first environments."""
+        n = len(job.states.get("qpos", ()))
+        if n > self.n_envs:
+            raise OptionError(f"{n} environments cannot be posed with {self.n_envs}")
+        local = list(range(n))
+        for name in ("qpos", "mocap_pos", "mocap_quat"):
+            if name in job.states and job.states[name].size:
+                self.sim.set(name, job.states[name], local)
+        return self._recorded_frame(job.index, 0.0, local, job.camera_body)
 
-class _StateRuns:
+    def _recorded_frame(self, index: int, when: float, local: list[int], body: int) -> msg.RecordedFrame:
+        pose = None
+        if body >= 0:
+            pos, quat = self.sim.get("xpos", local)[:, body], self.sim.get("xquat", local)[:, body]
+            pose = np.concatenate([pos, quat], axis=1).astype(np.float32)
+        return msg.RecordedFrame(index=index, time=when, rows=self.sim.geom_rows(local), body=pose)
+
+
+class StateRuns:
     """Collects states and hands them out in runs of `chunk` moments."""
 
-    def __init__(self, local: list[int], job: msg.Record, sim: Simulation) -> None:
+    def __init__(self, local: list[int], job: msg.Record, sim: Simulation, timestep: float) -> None:
         self._local = np.array(local, np.int64)
         self._every = job.state_every if local else 0
         self._chunk = job.chunk
         self._sim = sim
+        self._timestep = timestep
         self._start = 0
-        self._kept: list[tuple[np.ndarray, ...]] = []
-        self._times: list[float] = []
+        self._kept: list[dict[str, np.ndarray]] = []
+        self._names = [name for name in RECORDED if sim.get(name, self._local[:1]).size]
 
     def next_step(self, done: int) -> int:
         """The next step whose state is wanted, far away when none is."""
@@ -233,19 +259,21 @@ class _StateRuns:
     def take(self, done: int) -> Iterator[msg.Message]:
         if not self._every or done % self._every:
             return
-        get = self._sim.get
-        self._kept.append(tuple(get(name, self._local) for name in ("qpos", "qvel", "ctrl")))
-        self._times.append(float(get("time", self._local[:1])[0]))
+        moment = {name: self._sim.get(name, self._local) for name in self._names}
+        moment["env_time"] = self._sim.get("time", self._local)
+        moment["step"] = np.array(done)
+        moment["time"] = np.array(done * self._timestep)
+        self._kept.append(moment)
         if len(self._kept) == self._chunk:
             yield from self.flush()
 
     def flush(self) -> Iterator[msg.Message]:
         if not self._kept:
             return
-        qpos, qvel, ctrl = (np.stack(part) for part in zip(*self._kept, strict=True))
-        yield msg.RecordedStates(start=self._start, time=np.array(self._times), qpos=qpos, qvel=qvel, ctrl=ctrl)
+        arrays = {name: np.stack([moment[name] for moment in self._kept]) for name in self._kept[0]}
+        yield msg.RecordedStates(start=self._start, arrays=arrays)
         self._start += len(self._kept)
-        self._kept, self._times = [], []
+        self._kept = []
 
 
 def _masses(loaded: LoadedScene) -> tuple[np.ndarray, np.ndarray]:

@@ -43,6 +43,7 @@ class WorkerConfig(msgspec.Struct, kw_only=True):
     threads: int = 1
     on_diverge: str = "reset"
     parent_pid: int = 0
+    die_with_thread: bool = True  # the kernel ends the worker with the thread that started it (see guard.py)
     log_file: str = ""
 
 
@@ -125,15 +126,29 @@ class SetQpos(Message):
 class Record(Message):
     """Run `steps` steps as fast as they are taken, sending frames and states of the selected environments on the way.
 
-    Frame k of the video shows the state after step frame_steps[k]. States are sent every `state_every` steps.
+    Frame k of the video shows the state after step frame_steps[k]. States are sent every `state_every` steps, in runs
+    of `chunk`. `camera_body` is the body whose pose comes with each frame, -1 = none.
     """
 
     steps: int
     frame_steps: list[int] = []
     video_envs: list[int] = []
+    camera_body: int = -1
     state_envs: list[int] = []
     state_every: int = 0
     chunk: int = 32
+
+
+class Pose(Message):
+    """Place the first len(qpos) environments of the worker into configurations and send their geoms' poses.
+
+    The answer is a RecordedFrame of the same index. `states` holds qpos (n, nq) and, where the model has them,
+    mocap_pos (n, nmocap, 3) and mocap_quat (n, nmocap, 4).
+    """
+
+    index: int
+    states: dict[str, np.ndarray]
+    camera_body: int = -1
 
 
 class Shutdown(Message):
@@ -163,6 +178,7 @@ class SceneLoaded(Message):
     n_envs: int  # of all workers together
     env_spacing: tuple[float, float]
     files: list[str] = []  # files that were read, for hot reload
+    spec_json: str = ""  # the SceneSpec: defaults for the view and for recordings
     seconds: float = 0.0
 
 
@@ -233,28 +249,33 @@ class Failed(Message):
 
 
 class RecordedFrame(Message):
-    """Geom poses for video frame `index`: (len(video_envs of this worker), ngeom, 12) float32."""
+    """Geom poses for video frame `index`: (len(video_envs of this worker), ngeom, 12) float32.
+
+    `body` (n, 7) holds position and quaternion of the Record's camera_body.
+    """
 
     index: int
     time: float
     rows: np.ndarray
+    body: np.ndarray | None = None
 
 
 class RecordedStates(Message):
-    """A run of recorded states, time-major: time (T,), qpos (T, n, nq), qvel (T, n, nv), ctrl (T, n, nu)."""
+    """A run of recorded states; `start` counts moments from the begin of the recording.
+
+    arrays: step (T,), time (T,) on the common clock, and per environment, time-major: env_time (T, n), qpos (T, n, nq),
+    qvel (T, n, nv), ctrl (T, n, nu) and, where the model has them, act, mocap_pos and mocap_quat.
+    """
 
     start: int
-    time: np.ndarray
-    qpos: np.ndarray
-    qvel: np.ndarray
-    ctrl: np.ndarray
+    arrays: dict[str, np.ndarray]
 
 
 class RecordDone(Message):
     """All steps of a Record message are taken."""
 
-    steps: int
-    seconds: float
+    steps: int  # of this recording
+    seconds: float  # of wall time
     nan_count: int = 0
 
 
@@ -278,7 +299,7 @@ class WorkerSilent(Message):
     seconds: float
 
 
-DOWN = Compile | Play | Pause | Step | Reset | SetSpeed | Show | Perturb | SetCtrl | SetQpos | Record | Shutdown
+DOWN = Compile | Play | Pause | Step | Reset | SetSpeed | Show | Perturb | SetCtrl | SetQpos | Record | Pose | Shutdown
 UP = (
     Hello | Progress | SceneLoaded | Ready | State | Telemetry | Attached | FrameData | Diagnostic | Failed
     | RecordedFrame | RecordedStates | RecordDone | Bye

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import multiprocessing
 import os
 import tempfile
+import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -31,6 +33,8 @@ from genesis_core.runtime.worker import log_tail, main
 log = get_logger(__name__)
 
 SILENCE = 2.0  # [s] without a sign of life
+PUMP_LIMIT = 64  # messages of one worker per pump, so that a talkative one does not hold the caller up
+KEPT_LOGS = 40  # files of earlier runs
 MAX_ENVS = 1 << 20
 
 
@@ -91,7 +95,8 @@ class Session:
         self.closed = False
         self._shown: list[int] = []
         self._running = False
-        self._folder = tempfile.TemporaryDirectory(prefix="genesis-studio-", ignore_cleanup_errors=True)
+        self.spec_json = ""
+        self._logs = log_folder()
         count = len(config.devices)
         threads = config.threads or max(1, cpu_count() // count)
         self._workers = [
@@ -107,7 +112,7 @@ class Session:
                     threads=threads,
                     on_diverge=config.on_diverge,
                     parent_pid=os.getpid(),
-                    log_file=str(Path(self._folder.name) / f"worker-{i}.log"),
+                    log_file=str(self._logs / f"{os.getpid()}-{next(_session_numbers)}-worker-{i}.log"),
                 )
             )
             for i, device in enumerate(config.devices)
@@ -124,6 +129,7 @@ class Session:
 
     def _spawn(self, worker: _Worker) -> None:
         context = multiprocessing.get_context("spawn")
+        worker.config.die_with_thread = threading.current_thread() is threading.main_thread()
         ours, theirs = context.Pipe(duplex=True)
         threads = str(worker.config.threads)
         with _environment(OMP_NUM_THREADS=threads, NUMBA_NUM_THREADS=threads, GENESIS_WORKER=worker.config.device):
@@ -160,7 +166,6 @@ class Session:
             self._drain(worker, deadline)
         for worker in self._workers:
             self._reap(worker)
-        self._folder.cleanup()
 
     def _drain(self, worker: _Worker, deadline: float) -> None:
         """Reads what a worker still says until it ends: a full pipe must not keep it alive."""
@@ -202,22 +207,36 @@ class Session:
         """File descriptors that become readable when there is something to pump."""
         return [w.channel.fileno() for w in self._workers if w.channel is not None and not w.ended]
 
-    def wait(self, timeout: float) -> None:
-        """Blocks until a worker says something, at most `timeout` seconds."""
+    def wait(self, timeout: float, skip: Container[int] = ()) -> None:
+        """Blocks until a worker (none of `skip`) says something, at most `timeout` seconds."""
         from multiprocessing.connection import wait
 
-        channels = [w.channel._connection for w in self._workers if w.channel is not None and not w.ended]
+        channels = [
+            w.channel.connection
+            for i, w in enumerate(self._workers)
+            if w.channel is not None and not w.ended and i not in skip
+        ]
         if channels:
             wait(channels, timeout)
+        elif any(not w.ended for w in self._workers):
+            time.sleep(timeout)
 
-    def pump(self) -> list[SessionEvent]:
-        """Reads everything the workers said since the last call, and notices the dead and the silent."""
+    def pump(self, skip: Container[int] = ()) -> list[SessionEvent]:
+        """Reads what the workers said since the last call, and notices the dead and the silent.
+
+        Workers in `skip` are not listened to: one that sends recorded data waits until it is heard again.
+        """
         events: list[SessionEvent] = []
         for index, worker in enumerate(self._workers):
             if worker.ended or worker.channel is None:
                 continue
+            if index in skip:
+                worker.last_sign = time.monotonic()
+                continue
             try:
-                while worker.channel.poll():
+                for _ in range(PUMP_LIMIT):
+                    if not worker.channel.poll():
+                        break
                     message = worker.channel.receive()
                     worker.last_sign = time.monotonic()
                     worker.silent = False
@@ -249,6 +268,7 @@ class Session:
                 self.bundle = message.bundle
                 self.n_envs = message.n_envs
                 self.env_spacing = message.env_spacing
+                self.spec_json = message.spec_json
             case msg.Ready():
                 self._on_ready(worker)
             case msg.State(state=state):
@@ -263,6 +283,7 @@ class Session:
                 return False
             case msg.FrameData(payload=payload, generation=generation):
                 if generation == worker.generation:
+                    worker.release_buffer()  # the worker could not map it
                     worker.frame = decode(payload, Frame)
                     worker.read_number += 1
                 return False
@@ -305,6 +326,10 @@ class Session:
     def pids(self) -> list[int | None]:
         """Process ids of the workers."""
         return [w.process.pid if w.process is not None else None for w in self._workers]
+
+    def log_file(self, index: int) -> str:
+        """Where a worker's output goes."""
+        return self._workers[index].config.log_file
 
     def log_tail(self, index: int) -> str:
         """What a worker printed last."""
@@ -350,6 +375,10 @@ class Session:
     def record(self, job: msg.Record) -> None:
         """Starts a recording; its frames and states come out of `pump`."""
         self._send_all(job)
+
+    def pose(self, job: msg.Pose, worker: int = 0) -> None:
+        """Asks for the poses of recorded states; a RecordedFrame comes out of `pump`."""
+        self._send(self._workers[worker], job)
 
     def show(self, envs: Sequence[int]) -> None:
         """Publish these environments from now on."""
@@ -445,6 +474,26 @@ def _environment(**values: str):
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+_session_numbers = itertools.count(1)
+
+
+def log_folder() -> Path:
+    """The folder of the workers' logs, with the logs of old runs removed."""
+    import platformdirs
+
+    folder = Path(platformdirs.user_log_path("genesis-studio", appauthor=False))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        old = sorted(folder.glob("*-worker-*.log"), key=lambda p: p.stat().st_mtime)
+        for path in old[:-KEPT_LOGS]:
+            path.unlink(missing_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="genesis-studio-"))
 
 
 _open_sessions: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -37,7 +37,7 @@ IDLE_WAIT = 0.05  # [s]
 def main(connection: Connection, config_bytes: bytes) -> None:
     """Entry point of the spawned process."""
     config = msg.decode(config_bytes, msg.WorkerConfig)
-    end_with_parent(config.parent_pid)
+    end_with_parent(config.parent_pid, config.die_with_thread)
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the supervisor's business
     _redirect_output(config.log_file)
@@ -119,7 +119,7 @@ class Worker:
         """Signs of life from a thread of its own: compiling and long chunks of steps must not look like death."""
         while not self.stopping:
             try:
-                self.channel.send(self.telemetry)
+                self.channel.offer(self.telemetry)
             except ChannelClosed:
                 return
             time.sleep(HEARTBEAT)
@@ -148,6 +148,7 @@ class Worker:
                     n_envs=total,
                     env_spacing=(loaded.spec.env_spacing[0], loaded.spec.env_spacing[1]),
                     files=[str(f) for f in loaded.files],
+                    spec_json=loaded.spec.model_dump_json(),
                     seconds=time.perf_counter() - begin,
                 )
             )
@@ -262,6 +263,8 @@ class Worker:
                 self._set_state("recording")
                 self._record(message)
                 self._set_state("paused")
+            case msg.Pose():
+                self.channel.send(self.host.pose(message))
             case msg.Shutdown():
                 self.stopping = True
             case msg.Compile():
@@ -284,8 +287,11 @@ class Worker:
             self._buffer = None
         self._generation = message.generation
         if message.shm:
-            sizes = self.host.sizes
-            self._buffer = FrameBuffer.attach(message.shm, FrameShape(message.capacity, *sizes))
+            try:
+                self._buffer = FrameBuffer.attach(message.shm, FrameShape(message.capacity, *self.host.sizes))
+            except OSError as error:
+                text = f"shared memory {message.shm} cannot be used ({error.strerror}); poses travel over the pipe"
+                self.channel.send(msg.Diagnostic(level="warning", text=text))
         self.channel.send(msg.Attached(generation=message.generation))
 
     def _publish(self) -> None:
@@ -298,23 +304,24 @@ class Worker:
         if self.running and now - self._published < interval:
             return
         self._published = now
-        self._dirty = False
         frame = self.host.frame(self._shown)
         if self._buffer is not None:
             self._buffer.write(frame)
+            self._dirty = False
         else:
-            self.channel.send(msg.FrameData(generation=self._generation, payload=msg.encode(frame)))
+            data = msg.FrameData(generation=self._generation, payload=msg.encode(frame))
+            self._dirty = not self.channel.offer(data)
 
-    def _measure(self, force: bool = False) -> None:
+    def _measure(self, force: bool = False, rate: bool = False) -> None:
         """Renews the telemetry about three times a second."""
         assert self.host is not None
         now = time.perf_counter()
         since, steps = self._meter
         if now - since < HEARTBEAT and not force:
             return
-        rate = (self.host.steps - steps) / (now - since) if self.running and now > since else 0.0
+        moving = (self.running or rate) and now > since
         self._meter = (now, self.host.steps)
-        self.telemetry = self.host.telemetry(rate)
+        self.telemetry = self.host.telemetry((self.host.steps - steps) / (now - since) if moving else 0.0)
         if self.telemetry.nan_count > self._nan_reported:
             text = f"{self.telemetry.nan_count - self._nan_reported} environment states diverged (NaN or beyond 1e10)"
             self._nan_reported = self.telemetry.nan_count
@@ -326,16 +333,19 @@ class Worker:
         """Runs a recording; a Shutdown or Pause in the inbox ends it early."""
         assert self.host is not None
         begin = time.perf_counter()
+        first = self.host.steps
+        self._meter = (begin, first)
         for message in self.host.record(job):
-            self.channel.send(message)
-            self._measure()
+            if message is not None:
+                self.channel.send(message)
+            self._measure(rate=True)
             self._collect()
             if any(isinstance(m, msg.Shutdown | msg.Pause) for m in self._inbox):
                 break
         self._measure(force=True)
         self.channel.send(
             msg.RecordDone(
-                steps=self.host.steps, seconds=time.perf_counter() - begin, nan_count=self.telemetry.nan_count
+                steps=self.host.steps - first, seconds=time.perf_counter() - begin, nan_count=self.telemetry.nan_count
             )
         )
 

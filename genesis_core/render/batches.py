@@ -34,7 +34,7 @@ def floor_geoms(bundle: SceneBundle) -> list[int]:
     for g in np.flatnonzero(bundle.geom_type == GeomType.PLANE):
         sx, sy = bundle.geom_size[g, :2]
         endless = sx <= 0 or sy <= 0 or min(sx, sy) >= ENDLESS
-        if endless and bundle.body_weldid[bundle.geom_bodyid[g]] == 0 and geom_rgba(bundle, g)[3] > 0:
+        if endless and bundle.body_weldid[bundle.geom_bodyid[g]] == 0 and geom_rgba(bundle, int(g))[3] > 0:
             out.append(int(g))
     return out
 

@@ -7,9 +7,9 @@ columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 MIN_DISTANCE = 0.02  # [m]
 MAX_ELEVATION = 89.9  # [degree]
@@ -20,7 +20,7 @@ class Camera:
 
     def __init__(
         self,
-        lookat: Sequence[float] = (0.0, 0.0, 0.5),
+        lookat: ArrayLike = (0.0, 0.0, 0.5),
         distance: float = 4.0,
         azimuth: float = 135.0,
         elevation: float = -20.0,
@@ -36,9 +36,9 @@ class Camera:
         return Camera(self.lookat.copy(), self.distance, self.azimuth, self.elevation, self.fovy)
 
     @classmethod
-    def from_pose(cls, pos: Sequence[float], quat: Sequence[float], fovy: float, distance: float = 1.0) -> Camera:
+    def from_pose(cls, pos: ArrayLike, quat: ArrayLike, fovy: float, distance: float = 1.0) -> Camera:
         """The camera at `pos` that looks along -z of `quat` (w-x-y-z); its roll is dropped."""
-        w, x, y, z = np.asarray(quat, np.float64) / np.linalg.norm(quat)
+        w, x, y, z = np.asarray(quat, np.float64) / np.linalg.norm(np.asarray(quat))
         forward = -np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
         azimuth = math.degrees(math.atan2(forward[1], forward[0]))
         elevation = math.degrees(math.asin(float(np.clip(forward[2], -1, 1))))
@@ -110,7 +110,7 @@ class Camera:
         """Comes nearer (amount > 0) or goes away, exponentially."""
         self.distance = float(np.clip(self.distance * math.exp(-amount), MIN_DISTANCE, 1e5))
 
-    def frame(self, center: Sequence[float], radius: float) -> None:
+    def frame(self, center: ArrayLike, radius: float) -> None:
         """Shows a ball of the scene as large as it fits."""
         self.lookat = np.array(center, np.float64)
         self.distance = max(MIN_DISTANCE, float(radius) / math.sin(math.radians(self.fovy) / 2))

@@ -64,7 +64,7 @@ def list_egl_devices() -> list[EglDevice]:
         return []
     handles = (pointer * count.value)()
     query(count.value, handles, ctypes.byref(count))
-    return [_describe(egl, i, handles[i]) for i in range(count.value)]
+    return [_describe(egl, i, handles[i] or 0) for i in range(count.value)]
 
 
 def _describe(egl: Any, index: int, handle: int) -> EglDevice:

@@ -89,7 +89,10 @@ def cylinder(slices: int = 32) -> UnitMesh:
 
 def box() -> UnitMesh:
     """From -1 to 1 along each axis."""
-    vertices, normals, faces, uv = [], [], [], []
+    vertices: list[np.ndarray] = []
+    normals: list[np.ndarray] = []
+    faces: list[np.ndarray] = []
+    uv: list[np.ndarray] = []
     for axis in range(3):
         u, w = (axis + 1) % 3, (axis + 2) % 3
         for sign in (1.0, -1.0):

@@ -287,17 +287,16 @@ class SceneRenderer:
         sky["u_zenith"], sky["u_horizon"], sky["u_nadir"] = self.theme.zenith, self.theme.horizon, self.theme.nadir
         sky.draw("triangle_strip")
 
-    def draw_ids(self, camera: Camera, width: int, height: int, framebuffer: int) -> None:
-        """Draws (row of the environment, geom + 1) as colours, for picking."""
+    def draw_ids(self, view_projection: np.ndarray, framebuffer: int) -> None:
+        """Draws (row of the environment, geom + 1) as the colour of one pixel, for picking."""
         set_current_canvas(self.canvas)
         context = self.canvas.context
         context.glir.command("CURRENT", 0, framebuffer)
         self._update()
-        context.set_viewport(0, 0, width, height)
-        context.set_state(depth_test=True, cull_face=True, blend=False, depth_mask=True)
+        context.set_viewport(0, 0, 1, 1)
+        context.set_state(depth_test=True, cull_face=True, blend=False, scissor_test=False, depth_mask=True)
         context.clear(color=(0, 0, 0, 0), depth=True)
         program = self._program("pick")
-        view_projection = camera.projection(width / max(1, height), self.radius) @ camera.view()
         program["u_view_projection"] = view_projection.T.astype(np.float32)
         for batch in self._batches:
             if batch.count:

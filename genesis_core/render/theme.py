@@ -14,9 +14,9 @@ class SceneTheme(msgspec.Struct, frozen=True, kw_only=True):
     horizon: Color
     nadir: Color
     sun_dir: Color = (0.42, -0.34, 0.84)
-    sun: Color = (2.35, 2.22, 2.02)
-    sky: Color = (0.58, 0.66, 0.78)
-    ground: Color = (0.30, 0.28, 0.26)
+    sun: Color = (1.75, 1.66, 1.52)
+    sky: Color = (0.38, 0.43, 0.51)
+    ground: Color = (0.20, 0.19, 0.18)
     floor_a: Color = (0.27, 0.30, 0.34)
     floor_b: Color = (0.31, 0.34, 0.385)
     line: Color = (0.42, 0.46, 0.52)
@@ -27,8 +27,9 @@ LIGHT = SceneTheme(
     zenith=(0.50, 0.66, 0.87),
     horizon=(0.86, 0.905, 0.95),
     nadir=(0.70, 0.74, 0.78),
-    sky=(0.72, 0.80, 0.92),
-    ground=(0.44, 0.42, 0.39),
+    sun=(1.95, 1.87, 1.74),
+    sky=(0.58, 0.64, 0.73),
+    ground=(0.34, 0.32, 0.30),
     floor_a=(0.66, 0.69, 0.73),
     floor_b=(0.73, 0.76, 0.80),
     line=(0.55, 0.59, 0.65),

@@ -141,7 +141,7 @@ WORK_FIELDS: list[Field] = [
     F("hess_blk", "i", "npanel*npanel", doc="address of a block, rows of the higher panel, row by row"),
     F("hess", "r", "nhess", doc="H, then the factor: L^T D L by panels"),
     F("hess_dinv", "r", "nv"),
-    F("hess_u", "r", "nv*6", doc="rows of the panel being eliminated, before the division by D"),
+    F("hess_u", "r", "nv*6 + 36", doc="rows of the panel being eliminated, before the division by D"),
     # --- vectors
     F("grad", "r", "nv"),
     F("search", "r", "nv"),

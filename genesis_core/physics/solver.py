@@ -12,7 +12,7 @@ of M qacc - qfrc_smooth its equal Mr = M (qacc - qacc_smooth) is carried along: 
 
 from __future__ import annotations
 
-from genesis_core.lanes import any_, fabs, fma, inline, kernel, lane, load, maximum, not_, select, sqrt, store
+from genesis_core.lanes import any_, fabs, fma, inline, kernel, lane, load, maximum, not_, select, sqrt, store, true_
 from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import SOLVER_ITER
 from genesis_core.layout.fields_constraint import NACTIVE, NEVAL, NFACTOR, NROW
@@ -77,35 +77,28 @@ def start(m, d):
     z = lane(d, 0.0)
     for t in range(m.ntree):
         d.tree_live[t] = 1
-    if m.warmstart == 1:
-        for i in range(m.nv):
-            store(d.search, i, load(d.qacc_warmstart, i) - load(d.qacc_smooth, i))
-        mul_mass(m, d, d.Mr, d.search)
-        cost = residual(m, d, d.qacc_warmstart, d.con_x, d.row_x)
-        gauss = z
-        for i in range(m.nv):
-            gauss = fma(load(d.Mr, i), load(d.search, i), gauss)
-        smooth = not_(cost + 0.5 * gauss <= residual(m, d, d.qacc_smooth, d.con_v, d.row_v))
-        for i in range(m.nv):
-            store(d.qacc, i, select(smooth, load(d.qacc_smooth, i), load(d.qacc_warmstart, i)))
-            store(d.Mr, i, select(smooth, z, load(d.Mr, i)))
-        for k in range(d.count[NACTIVE]):
-            c = d.con_list[k]
-            for j in range(6 * c, 6 * c + d.con_dim[c]):
-                store(d.con_x, j, select(smooth, load(d.con_v, j), load(d.con_x, j)))
-        for r in range(d.count[NROW]):
-            store(d.row_x, r, select(smooth, load(d.row_v, r), load(d.row_x, r)))
-    else:
-        residual(m, d, d.qacc_smooth, d.con_x, d.row_x)
-        for i in range(m.nv):
-            store(d.qacc, i, load(d.qacc_smooth, i))
-            store(d.Mr, i, z)
+    for i in range(m.nv):
+        store(d.search, i, load(d.qacc_warmstart, i) - load(d.qacc_smooth, i))
+    mul_mass(m, d, d.Mr, d.search)
+    residual(m, d)
+    gauss = z
+    for i in range(m.nv):
+        gauss = fma(load(d.Mr, i), load(d.search, i), gauss)
+    smooth = not_(load(d.tree_line, 0) + 0.5 * gauss <= load(d.tree_line, 1))
+    if m.warmstart == 0:
+        smooth = true_(d)
+    for k in range(d.count[NACTIVE]):
+        c = d.con_list[k]
+        for j in range(6 * c, 6 * c + d.con_dim[c]):
+            store(d.con_x, j, select(smooth, load(d.con_v, j), load(d.con_x, j)))
+    for r in range(d.count[NROW]):
+        store(d.row_x, r, select(smooth, load(d.row_v, r), load(d.row_x, r)))
     for t in range(m.ntree):
-        free = load(d.tree_done, t) > 0.5
+        fresh = smooth | (load(d.tree_done, t) > 0.5)
         i0 = m.tree_dofadr[t]
         for i in range(i0, i0 + m.tree_dofnum[t]):
-            store(d.qacc, i, select(free, load(d.qacc_smooth, i), load(d.qacc, i)))
-            store(d.Mr, i, select(free, z, load(d.Mr, i)))
+            store(d.qacc, i, select(fresh, load(d.qacc_smooth, i), load(d.qacc_warmstart, i)))
+            store(d.Mr, i, select(fresh, z, load(d.Mr, i)))
 
 
 @kernel
@@ -118,12 +111,6 @@ def hold(m, d):
         store(d.qfrc_constraint, i, z)
         store(d.search, i, z)
         store(d.Mv, i, z)
-    for k in range(d.count[NACTIVE]):
-        c = d.con_list[k]
-        for j in range(6 * c, 6 * c + d.con_dim[c]):
-            store(d.con_v, j, z)
-    for r in range(d.count[NROW]):
-        store(d.row_v, r, z)
     advance(m, d)
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from genesis_core.lanes import any_, fma, inline, kernel, load, store
 from genesis_core.lanes.segment import segment
-from genesis_core.layout.fields_constraint import NFILL, NLINK, PANEL_BITS
+from genesis_core.layout.fields_constraint import NFILL, NLINK, PANEL_BITS, PANEL_MAX
+
+OUTER = PANEL_MAX * PANEL_MAX  # items of hess_u before this one are for the panel's own columns
 
 
 # ------------------------------------------------------------------ pattern
@@ -224,37 +226,135 @@ def subtract_product(d, c, nc, a, na, u, nu, rows, n, diagonal):
         i += 1
 
 
-@kernel
-def factor_diagonal(m, d, k):
-    """L^T D L of the diagonal block of panel k in place: strictly lower part L, 1/D in hess_dinv."""
-    n = m.panel_num[k]
-    h = d.hess_blk[k * m.npanel + k]
-    i0 = m.panel_dof[k]
-    for a in range(n - 1, -1, -1):
-        inv = 1.0 / load(d.hess, h + a * n + a)
-        store(d.hess_dinv, i0 + a, inv)
-        for i in range(a):
-            x = -load(d.hess, h + a * n + i) * inv
-            for j in range(i + 1):
-                store(d.hess, h + i * n + j, fma(x, load(d.hess, h + a * n + j), load(d.hess, h + i * n + j)))
-        for i in range(a):
-            store(d.hess, h + a * n + i, load(d.hess, h + a * n + i) * inv)
+@inline
+def factor3(d, h, n, i):
+    """L^T D L of the 3x3 diagonal block at h (rows of length n) in registers; 1/D of its dofs to hess_dinv i .. i+2."""
+    H = d.hess
+    c = load(H, h + 2 * n + 2)
+    x = load(H, h + 2 * n)
+    y = load(H, h + 2 * n + 1)
+    inv = 1.0 / c
+    store(d.hess_dinv, i + 2, inv)
+    lx = x * inv
+    ly = y * inv
+    store(H, h + 2 * n, lx)
+    store(H, h + 2 * n + 1, ly)
+    b = fma(-ly, y, load(H, h + n + 1))
+    w = fma(-ly, x, load(H, h + n))
+    a = fma(-lx, x, load(H, h))
+    inv = 1.0 / b
+    store(d.hess_dinv, i + 1, inv)
+    lw = w * inv
+    store(H, h + n, lw)
+    store(d.hess_dinv, i, 1.0 / fma(-lw, w, a))
 
 
-@kernel
-def factor_row(m, d, k, blk, cols, u):
-    """Finishes a block of panel k's rows: the rows before the division by D go to hess_u, the factor stays."""
-    n = m.panel_num[k]
-    h = d.hess_blk[k * m.npanel + k]
-    i0 = m.panel_dof[k]
-    for a in range(n - 1, -1, -1):
-        inv = load(d.hess_dinv, i0 + a)
+@inline
+def factor_few(d, h, n, i, g):
+    """As `factor3` for g = 1 or 2 dofs."""
+    inv = 1.0 / load(d.hess, h + (g - 1) * (n + 1))
+    store(d.hess_dinv, i + g - 1, inv)
+    if g == 2:
+        w = load(d.hess, h + n)
+        lw = w * inv
+        store(d.hess, h + n, lw)
+        store(d.hess_dinv, i, 1.0 / fma(-lw, w, load(d.hess, h)))
+
+
+@inline
+def rows3(d, h, n, i, x, cols, u):
+    """Finishes three rows of a block at x: eliminates the three dofs from each other, divides by D.
+
+    h addresses their diagonal block (rows of length n), i is the first dof; u takes the rows before the division.
+    """
+    H = d.hess
+    U = d.hess_u
+    l20 = -load(H, h + 2 * n)
+    l21 = -load(H, h + 2 * n + 1)
+    l10 = -load(H, h + n)
+    i0 = load(d.hess_dinv, i)
+    i1 = load(d.hess_dinv, i + 1)
+    i2 = load(d.hess_dinv, i + 2)
+    for c in range(cols):
+        y = load(H, x + 2 * cols + c)
+        store(U, u + 2 * cols + c, y)
+        store(H, x + 2 * cols + c, y * i2)
+        v = fma(l21, y, load(H, x + cols + c))
+        store(U, u + cols + c, v)
+        store(H, x + cols + c, v * i1)
+        w = fma(l10, v, fma(l20, y, load(H, x + c)))
+        store(U, u + c, w)
+        store(H, x + c, w * i0)
+
+
+@inline
+def rows_few(d, h, n, i, g, x, cols, u):
+    """As `rows3` for g = 1 or 2 dofs."""
+    H = d.hess
+    inv = load(d.hess_dinv, i + g - 1)
+    for c in range((g - 1) * cols, g * cols):
+        y = load(H, x + c)
+        store(d.hess_u, u + c, y)
+        store(H, x + c, y * inv)
+    if g == 2:
+        l10 = -load(H, h + n)
+        inv = load(d.hess_dinv, i)
         for c in range(cols):
-            x = load(d.hess, blk + a * cols + c)
-            for b in range(n - 1, a, -1):
-                x = fma(-load(d.hess, h + b * n + a), load(d.hess_u, u + b * cols + c), x)
-            store(d.hess_u, u + a * cols + c, x)
-            store(d.hess, blk + a * cols + c, x * inv)
+            y = fma(l10, load(d.hess_u, u + cols + c), load(H, x + c))
+            store(d.hess_u, u + c, y)
+            store(H, x + c, y * inv)
+
+
+@kernel
+def factor_panel(m, d, k):
+    """Factors the diagonal block of panel k and finishes its rows, by groups of three dofs from the last one.
+
+    hess_u gets the rows before the division by D, block after block from OUTER on.
+    """
+    np = m.npanel
+    n = m.panel_num[k]
+    h = d.hess_blk[k * np + k]
+    first = m.panel_dof[k]
+    end = n
+    while end > 0:
+        g = 3 if end % 3 == 0 else end % 3
+        r = end - g
+        diag = h + r * n + r
+        if g == 3:
+            factor3(d, diag, n, first + r)
+        else:
+            factor_few(d, diag, n, first + r, g)
+        if r > 0:  # the rest of the panel's own columns; they are not contiguous
+            factor_own(d, h, n, first, r, g)
+        u = OUTER
+        for x in range(d.hess_num[k]):
+            q = d.hess_col[k * np + x]
+            nq = m.panel_num[q]
+            if d.tree_live[m.panel_tree[q]] == 1:
+                blk = d.hess_blk[k * np + q]
+                if g == 3:
+                    rows3(d, diag, n, first + r, blk + r * nq, nq, u + r * nq)
+                else:
+                    rows_few(d, diag, n, first + r, g, blk + r * nq, nq, u + r * nq)
+                if r > 0:
+                    subtract_product(d, blk, nq, h + r * n, n, u + r * nq, nq, r, g, False)
+            u += n * nq
+        end = r
+
+
+@inline
+def factor_own(d, h, n, first, r, g):
+    """Eliminates the dofs r .. r+g-1 of a panel from its dofs before r."""
+    for j in range(g - 1, -1, -1):
+        a = h + (r + j) * n
+        inv = load(d.hess_dinv, first + r + j)
+        for c in range(r):
+            y = load(d.hess, a + c)
+            for b in range(g - 1, j, -1):
+                y = fma(-load(d.hess, h + (r + b) * n + r + j), load(d.hess_u, b * r + c), y)
+            store(d.hess_u, j * r + c, y)
+            store(d.hess, a + c, y * inv)
+    subtract_product(d, h, n, h + r * n, n, 0, r, r, g, True)
 
 
 @segment("md")
@@ -265,27 +365,70 @@ def factor(m, d):
         if d.tree_live[m.panel_tree[k]] == 0:
             continue
         n = m.panel_num[k]
-        factor_diagonal(m, d, k)
-        u = 0
-        for x in range(d.hess_num[k]):
-            q = d.hess_col[k * np + x]
-            nq = m.panel_num[q]
-            if d.tree_live[m.panel_tree[q]] == 1:
-                factor_row(m, d, k, d.hess_blk[k * np + q], nq, u)
-            u += n * nq
+        factor_panel(m, d, k)
         for x in range(d.hess_num[k]):
             p = d.hess_col[k * np + x]
             if d.tree_live[m.panel_tree[p]] == 0:
                 continue
             na = m.panel_num[p]
             a = d.hess_blk[k * np + p]
-            u = 0
+            u = OUTER
             for y in range(x + 1):
                 q = d.hess_col[k * np + y]
                 nq = m.panel_num[q]
                 if d.tree_live[m.panel_tree[q]] == 1:
                     subtract_product(d, d.hess_blk[p * np + q], nq, a, na, u, nq, na, n, p == q)
                 u += n * nq
+
+
+@inline
+def push_down(d, x, h, i0, n, j0, nq):
+    """x of a panel of nq dofs at j0 minus L^T x of the n dofs at i0, the last one first; L is the block at h."""
+    c = 0
+    while c + 2 < nq:
+        s0 = load(x, j0 + c)
+        s1 = load(x, j0 + c + 1)
+        s2 = load(x, j0 + c + 2)
+        for a in range(n - 1, -1, -1):
+            y = -load(x, i0 + a)
+            s0 = fma(load(d.hess, h + a * nq + c), y, s0)
+            s1 = fma(load(d.hess, h + a * nq + c + 1), y, s1)
+            s2 = fma(load(d.hess, h + a * nq + c + 2), y, s2)
+        store(x, j0 + c, s0)
+        store(x, j0 + c + 1, s1)
+        store(x, j0 + c + 2, s2)
+        c += 3
+    while c < nq:
+        s = load(x, j0 + c)
+        for a in range(n - 1, -1, -1):
+            s = fma(load(d.hess, h + a * nq + c), -load(x, i0 + a), s)
+        store(x, j0 + c, s)
+        c += 1
+
+
+@inline
+def pull_up(d, x, h, i0, n, j0, nq):
+    """x of the n dofs at i0 minus L x of a panel of nq dofs at j0; L is the block at h."""
+    a = 0
+    while a + 2 < n:
+        s0 = load(x, i0 + a)
+        s1 = load(x, i0 + a + 1)
+        s2 = load(x, i0 + a + 2)
+        for c in range(nq):
+            y = -load(x, j0 + c)
+            s0 = fma(load(d.hess, h + a * nq + c), y, s0)
+            s1 = fma(load(d.hess, h + (a + 1) * nq + c), y, s1)
+            s2 = fma(load(d.hess, h + (a + 2) * nq + c), y, s2)
+        store(x, i0 + a, s0)
+        store(x, i0 + a + 1, s1)
+        store(x, i0 + a + 2, s2)
+        a += 3
+    while a < n:
+        s = load(x, i0 + a)
+        for c in range(nq):
+            s = fma(load(d.hess, h + a * nq + c), -load(x, j0 + c), s)
+        store(x, i0 + a, s)
+        a += 1
 
 
 @segment("mdl")
@@ -304,16 +447,8 @@ def backsolve(m, d, x):
                 store(x, i0 + i, fma(load(d.hess, h + a * n + i), xa, load(x, i0 + i)))
         for y in range(d.hess_num[k]):
             q = d.hess_col[k * np + y]
-            if d.tree_live[m.panel_tree[q]] == 0:
-                continue
-            nq = m.panel_num[q]
-            j0 = m.panel_dof[q]
-            h = d.hess_blk[k * np + q]
-            for c in range(nq):
-                s = load(x, j0 + c)
-                for a in range(n - 1, -1, -1):
-                    s = fma(-load(d.hess, h + a * nq + c), load(x, i0 + a), s)
-                store(x, j0 + c, s)
+            if d.tree_live[m.panel_tree[q]] == 1:
+                push_down(d, x, d.hess_blk[k * np + q], i0, n, m.panel_dof[q], m.panel_num[q])
     for k in range(np):
         if d.tree_live[m.panel_tree[k]] == 0:
             continue
@@ -323,16 +458,8 @@ def backsolve(m, d, x):
             store(x, i0 + a, load(x, i0 + a) * load(d.hess_dinv, i0 + a))
         for y in range(d.hess_num[k]):
             q = d.hess_col[k * np + y]
-            if d.tree_live[m.panel_tree[q]] == 0:
-                continue
-            nq = m.panel_num[q]
-            j0 = m.panel_dof[q]
-            h = d.hess_blk[k * np + q]
-            for a in range(n):
-                s = load(x, i0 + a)
-                for c in range(nq):
-                    s = fma(-load(d.hess, h + a * nq + c), load(x, j0 + c), s)
-                store(x, i0 + a, s)
+            if d.tree_live[m.panel_tree[q]] == 1:
+                pull_up(d, x, d.hess_blk[k * np + q], i0, n, m.panel_dof[q], m.panel_num[q])
         h = d.hess_blk[k * np + k]
         for a in range(1, n):
             s = load(x, i0 + a)

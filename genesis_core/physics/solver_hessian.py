@@ -482,42 +482,70 @@ def carried_entry(mass, f, s):
     return fma(f[5], s[5], x)
 
 
-@inline
-def carried_rows(m, d, k, i, two):
-    """Row i of H, and row i + 1 when `two`, over the panels that carry panel k: mass matrix and what the dof carries.
-
-    Rows of the mass matrix list all ancestors, or the dof alone where it is known to be diagonal.
-    """
+@kernel
+def carried_row(m, d, k, i):
+    """Row i of H over the panels that carry panel k: mass matrix and what the dof carries."""
     np = m.npanel
     f = carried_force(m, d, i)
-    g = carried_force(m, d, i + 1) if two else f
-    full = m.M_rownnz[i] == m.panel_depth[k] + i - m.panel_dof[k] + 1
-    full2 = two and m.M_rownnz[i + 1] == m.panel_depth[k] + i - m.panel_dof[k] + 2
-    ma = m.M_rowadr[i]
-    mb = m.M_rowadr[i + 1] if two else ma
+    r = i - m.panel_dof[k]
+    full = m.M_rownnz[i] == m.panel_depth[k] + r + 1
+    mass = m.M_rowadr[i]
     z = lane(d, 0.0)
     q = k
     while q >= 0:
         nq = m.panel_num[q]
-        j0 = m.panel_dof[q]
-        depth = m.panel_depth[q]
-        h = d.hess_blk[k * np + q] + (i - m.panel_dof[k]) * nq
-        for j in range(min(nq, i + 1 - j0)):
-            s = load6(d.cdof, 6 * (j0 + j))
-            x = load(d.M, ma + depth + j) if full else z
-            store(d.hess, h + j, carried_entry(x, f, s))
-            if two:
-                x = load(d.M, mb + depth + j) if full2 else z
-                store(d.hess, h + nq + j, carried_entry(x, g, s))
+        o = 6 * m.panel_dof[q]
+        h = d.hess_blk[k * np + q] + r * nq
+        for j in range(min(nq, i + 1 - m.panel_dof[q])):
+            x = load(d.M, mass + m.panel_depth[q] + j) if full else z
+            store(d.hess, h + j, carried_entry(x, f, load6(d.cdof, o + 6 * j)))
         q = m.panel_parent[q]
+    if not full:  # a row that is known to be diagonal lists the dof alone
+        h = d.hess_blk[k * np + k] + r * m.panel_num[k] + r
+        store(d.hess, h, load(d.hess, h) + load(d.M, mass))
+
+
+@kernel
+def carried_rows(m, d, k, i):
+    """Rows i and i + 1 of H over the panels that carry panel k, where the mass matrix lists all ancestors."""
+    np = m.npanel
+    f = carried_force(m, d, i)
+    g = carried_force(m, d, i + 1)
     r = i - m.panel_dof[k]
-    n = m.panel_num[k]
-    h = d.hess_blk[k * np + k]
-    if two:
-        x = load(d.M, mb + m.M_rownnz[i + 1] - 1)
-        store(d.hess, h + (r + 1) * n + r + 1, carried_entry(x, g, load6(d.cdof, 6 * (i + 1))))
+    q = k
+    while q >= 0:
+        nq = m.panel_num[q]
+        o = 6 * m.panel_dof[q]
+        ma = m.M_rowadr[i] + m.panel_depth[q]
+        mb = m.M_rowadr[i + 1] + m.panel_depth[q]
+        h = d.hess_blk[k * np + q] + r * nq
+        for j in range(min(nq, i + 1 - m.panel_dof[q])):
+            s = load6(d.cdof, o + 6 * j)
+            store(d.hess, h + j, carried_entry(load(d.M, ma + j), f, s))
+            store(d.hess, h + nq + j, carried_entry(load(d.M, mb + j), g, s))
+        q = m.panel_parent[q]
+    h = d.hess_blk[k * np + k] + (r + 1) * m.panel_num[k] + r + 1
+    x = load(d.M, m.M_rowadr[i + 1] + m.M_rownnz[i + 1] - 1)
+    store(d.hess, h, carried_entry(x, g, load6(d.cdof, 6 * (i + 1))))
+
+
+@kernel
+def copied_row(m, d, k, i):
+    """Row i of H over the panels that carry panel k, of a dof that carries no contact: the mass matrix."""
+    np = m.npanel
+    r = i - m.panel_dof[k]
+    full = m.M_rownnz[i] == m.panel_depth[k] + r + 1
+    mass = m.M_rowadr[i]
+    z = lane(d, 0.0)
+    q = k
+    while q >= 0:
+        nq = m.panel_num[q]
+        h = d.hess_blk[k * np + q] + r * nq
+        for j in range(min(nq, i + 1 - m.panel_dof[q])):
+            store(d.hess, h + j, load(d.M, mass + m.panel_depth[q] + j) if full else z)
+        q = m.panel_parent[q]
     if not full:
-        store(d.hess, h + r * n + r, load(d.hess, h + r * n + r) + load(d.M, ma))
+        store(d.hess, d.hess_blk[k * np + k] + r * m.panel_num[k] + r, load(d.M, mass))
 
 
 @kernel
@@ -537,9 +565,17 @@ def carried_blocks(m, d):
                     store(d.hess, a + j, z)
         i = m.panel_dof[k]
         end = i + n
+        full = m.M_rownnz[i] == m.panel_depth[k] + 1 and m.M_rownnz[end - 1] == m.panel_depth[k] + n
         while i < end:
-            carried_rows(m, d, k, i, i + 1 < end)
-            i += 2
+            if d.mover_on[m.dof_mover[i]] == 0:
+                copied_row(m, d, k, i)
+                i += 1
+            elif full and i + 1 < end:
+                carried_rows(m, d, k, i)
+                i += 2
+            else:
+                carried_row(m, d, k, i)
+                i += 1
 
 
 @inline
@@ -559,8 +595,7 @@ def add_rows(m, d):
         if not any_((D > 0.0) & unfinished(d, d.row_tree[r])):
             continue
         a = d.row_adr[r]
-        n = d.row_num[r]
-        for k in range(n):
+        for k in range(d.row_num[r]):
             i = d.row_dof[a + k]
             f = D * load(d.row_J, a + k)
             for l in range(k + 1):

@@ -140,8 +140,20 @@ def pair_curvature(x, y, v, w, h):
 def probe_rows(m, d):
     """J search of the scalar rows; adds to tree_sum 3 curvature at 0, 4 slope and 5 curvature at 1."""
     z = lane(d, 0.0)
+    t = -1
+    h0 = z
+    g1 = z
+    h1 = z
     for r in range(d.count[NROW]):
-        t = 8 * d.row_tree[r]
+        if d.row_tree[r] != t:
+            if t >= 0:
+                store(d.tree_sum, 8 * t + 3, h0)
+                store(d.tree_sum, 8 * t + 4, g1)
+                store(d.tree_sum, 8 * t + 5, h1)
+            t = d.row_tree[r]
+            h0 = load(d.tree_sum, 8 * t + 3)
+            g1 = load(d.tree_sum, 8 * t + 4)
+            h1 = load(d.tree_sum, 8 * t + 5)
         a = d.row_adr[r]
         v = z
         for k in range(a, a + d.row_num[r]):
@@ -149,10 +161,12 @@ def probe_rows(m, d):
         store(d.row_v, r, v)
         D = load(d.row_D, r)
         x = load(d.row_x, r)
-        store(d.tree_sum, t + 3, fma(D, select(x < 0.0, v * v, z), load(d.tree_sum, t + 3)))
-        g, h = row_slope(x + v, v, load(d.tree_sum, t + 4), load(d.tree_sum, t + 5), D)
-        store(d.tree_sum, t + 4, g)
-        store(d.tree_sum, t + 5, h)
+        h0 = fma(D, select(x < 0.0, v * v, z), h0)
+        g1, h1 = row_slope(x + v, v, g1, h1, D)
+    if t >= 0:
+        store(d.tree_sum, 8 * t + 3, h0)
+        store(d.tree_sum, 8 * t + 4, g1)
+        store(d.tree_sum, 8 * t + 5, h1)
 
 
 @kernel
@@ -175,7 +189,7 @@ def probe_contacts(m, d):
             g1 = load(d.tree_sum, 8 * t + 4)
             h1 = load(d.tree_sum, 8 * t + 5)
         dim = d.con_dim[c]
-        u = relative_velocity(d, c)
+        u = relative_velocity(d, d.mover_vel, c)
         v0 = dot3(load3(d.con_dir, 9 * c), u)
         x0 = load(d.con_x, 6 * c)
         y0 = x0 + v0
@@ -195,7 +209,7 @@ def probe_contacts(m, d):
             g, h = pair_slope(y0, x1 + v1, v0, v1, z, z)
             g, h = pair_slope(y0, x2 + v2, v0, v2, g, h)
             if dim > 3:
-                w = relative_turn(d, c)
+                w = relative_turn(d, d.mover_vel, c)
                 for j in range(3, dim):
                     v = dot3(load3(d.con_turn, 9 * c + 3 * (j - 3)), w)
                     x = load(d.con_x, 6 * c + j)
@@ -221,7 +235,7 @@ def probe(m, d):
     """
     z = lane(d, 0.0)
     mul_mass(m, d, d.Mv, d.search)
-    motion(m, d, d.search)
+    motion(m, d, d.mover_vel, d.search)
     for t in range(m.ntree):
         ss = z
         g1 = z
@@ -244,19 +258,37 @@ def probe(m, d):
 
 
 @kernel
+def evaluate_rows(m, d):
+    """Slope and curvature of the scalar rows at each tree's alpha, added to columns 4 and 5 of tree_sum."""
+    z = lane(d, 0.0)
+    t = -1
+    al = z
+    g1 = z
+    h1 = z
+    for r in range(d.count[NROW]):
+        if d.row_tree[r] != t:
+            if t >= 0:
+                store(d.tree_sum, 8 * t + 4, g1)
+                store(d.tree_sum, 8 * t + 5, h1)
+            t = d.row_tree[r]
+            al = load(d.tree_line, 8 * t)
+            g1 = load(d.tree_sum, 8 * t + 4)
+            h1 = load(d.tree_sum, 8 * t + 5)
+        v = load(d.row_v, r)
+        g1, h1 = row_slope(fma(al, v, load(d.row_x, r)), v, g1, h1, load(d.row_D, r))
+    if t >= 0:
+        store(d.tree_sum, 8 * t + 4, g1)
+        store(d.tree_sum, 8 * t + 5, h1)
+
+
+@kernel
 def evaluate(m, d):
     """Slope and curvature of the rows at each tree's alpha, to columns 4 and 5 of tree_sum."""
     z = lane(d, 0.0)
     for t in range(m.ntree):
         store(d.tree_sum, 8 * t + 4, z)
         store(d.tree_sum, 8 * t + 5, z)
-    for r in range(d.count[NROW]):
-        t = 8 * d.row_tree[r]
-        v = load(d.row_v, r)
-        x = fma(load(d.tree_line, t), v, load(d.row_x, r))
-        g, h = row_slope(x, v, load(d.tree_sum, t + 4), load(d.tree_sum, t + 5), load(d.row_D, r))
-        store(d.tree_sum, t + 4, g)
-        store(d.tree_sum, t + 5, h)
+    evaluate_rows(m, d)
     t = -1
     al = z
     g1 = z

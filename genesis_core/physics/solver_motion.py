@@ -53,7 +53,7 @@ def fma6(a, s, b):
 
 
 @kernel
-def motion(m, d, x):
+def motion(m, d, vel, x):
     """Motion of every body that carries a contact, about its tree's centre of mass, for joint velocities x."""
     z = lane(d, 0.0)
     for b in range(m.nmover):
@@ -62,30 +62,30 @@ def motion(m, d, x):
         p = m.mover_parent[b]
         v = (z, z, z, z, z, z)
         if p >= 0:
-            v = load6(d.mover_vel, 6 * p)
+            v = load6(vel, 6 * p)
         i0 = m.mover_dofadr[b]
         for i in range(i0, i0 + m.mover_dofnum[b]):
             v = fma6(load6(d.cdof, 6 * i), load(x, i), v)
-        store6(d.mover_vel, 6 * b, v)
+        store6(vel, 6 * b, v)
 
 
 @inline
-def relative_velocity(d, c):
-    """Velocity of side 2 against side 1 at contact c, from mover_vel."""
-    u = point_velocity(d.mover_vel, 6 * d.con_body2[c], load3(d.con_arm2, 3 * c))
+def relative_velocity(d, vel, c):
+    """Velocity of side 2 against side 1 at contact c, for the bodies' motions vel."""
+    u = point_velocity(vel, 6 * d.con_body2[c], load3(d.con_arm2, 3 * c))
     b1 = d.con_body1[c]
     if b1 >= 0:
-        u = sub3(u, point_velocity(d.mover_vel, 6 * b1, load3(d.con_arm1, 3 * c)))
+        u = sub3(u, point_velocity(vel, 6 * b1, load3(d.con_arm1, 3 * c)))
     return u
 
 
 @inline
-def relative_turn(d, c):
-    """Angular velocity of side 2 against side 1 at contact c, from mover_vel."""
-    w = load3(d.mover_vel, 6 * d.con_body2[c])
+def relative_turn(d, vel, c):
+    """Angular velocity of side 2 against side 1 at contact c, for the bodies' motions vel."""
+    w = load3(vel, 6 * d.con_body2[c])
     b1 = d.con_body1[c]
     if b1 >= 0:
-        w = sub3(w, load3(d.mover_vel, 6 * b1))
+        w = sub3(w, load3(vel, 6 * b1))
     return w
 
 
@@ -97,43 +97,81 @@ def cone_pair(x, y):
     return a * a + b * b
 
 
-@segment("mdlll")
-def residual(m, d, x, con_out, row_out):
-    """Writes J x - aref of every row to con_out, row_out; returns the cost of the rows."""
+@inline
+def single_cost(x):
+    """Square of the negative part."""
+    y = minimum(x, 0.0)
+    return y * y
+
+
+@inline
+def component_residual(d, c, k, u):
+    """Component k (0 .. 2) of contact c: direction . u - aref, written to con_x or con_v by the caller."""
+    return dot3(load3(d.con_dir, 9 * c + 3 * k), u) - load(d.con_aref, 6 * c + k)
+
+
+@segment("md")
+def residual(m, d):
+    """J a - aref of every row, for the last acceleration (to con_x, row_x) and the smooth one (to con_v, row_v).
+
+    Items 0 and 1 of tree_line get the cost of the rows for the two.
+    """
     z = lane(d, 0.0)
-    cost = z
-    motion(m, d, x)
+    last = z
+    smooth = z
+    motion(m, d, d.mover_vel, d.qacc_warmstart)
+    motion(m, d, d.mover_frc, d.qacc_smooth)
     for r in range(d.count[NROW]):
         a = d.row_adr[r]
-        y = -load(d.row_aref, r)
+        x = -load(d.row_aref, r)
+        y = x
         for k in range(a, a + d.row_num[r]):
-            y = fma(load(d.row_J, k), load(x, d.row_dof[k]), y)
-        store(row_out, r, y)
-        y = minimum(y, 0.0)
-        cost = cost + load(d.row_D, r) * (y * y)
+            J = load(d.row_J, k)
+            x = fma(J, load(d.qacc_warmstart, d.row_dof[k]), x)
+            y = fma(J, load(d.qacc_smooth, d.row_dof[k]), y)
+        store(d.row_x, r, x)
+        store(d.row_v, r, y)
+        D = load(d.row_D, r)
+        last = last + D * single_cost(x)
+        smooth = smooth + D * single_cost(y)
     for k in range(d.count[NACTIVE]):
         c = d.con_list[k]
         dim = d.con_dim[c]
-        u = relative_velocity(d, c)
-        x0 = dot3(load3(d.con_dir, 9 * c), u) - load(d.con_aref, 6 * c)
-        store(con_out, 6 * c, x0)
+        u = relative_velocity(d, d.mover_vel, c)
+        v = relative_velocity(d, d.mover_frc, c)
+        x0 = component_residual(d, c, 0, u)
+        y0 = component_residual(d, c, 0, v)
+        store(d.con_x, 6 * c, x0)
+        store(d.con_v, 6 * c, y0)
         if dim == 1:
-            y = minimum(x0, 0.0)
-            s = y * y
+            s = single_cost(x0)
+            t = single_cost(y0)
         else:
-            x1 = dot3(load3(d.con_dir, 9 * c + 3), u) - load(d.con_aref, 6 * c + 1)
-            x2 = dot3(load3(d.con_dir, 9 * c + 6), u) - load(d.con_aref, 6 * c + 2)
-            store(con_out, 6 * c + 1, x1)
-            store(con_out, 6 * c + 2, x2)
-            s = cone_pair(x0, x1) + cone_pair(x0, x2)
+            s = z
+            t = z
+            for j in range(1, 3):
+                x = component_residual(d, c, j, u)
+                y = component_residual(d, c, j, v)
+                store(d.con_x, 6 * c + j, x)
+                store(d.con_v, 6 * c + j, y)
+                s = s + cone_pair(x0, x)
+                t = t + cone_pair(y0, y)
             if dim > 3:
-                w = relative_turn(d, c)
+                u = relative_turn(d, d.mover_vel, c)
+                v = relative_turn(d, d.mover_frc, c)
                 for j in range(3, dim):
-                    y = dot3(load3(d.con_turn, 9 * c + 3 * (j - 3)), w) - load(d.con_aref, 6 * c + j)
-                    store(con_out, 6 * c + j, y)
-                    s = s + cone_pair(x0, y)
-        cost = cost + load(d.con_D, c) * s
-    return cost * 0.5
+                    e = load3(d.con_turn, 9 * c + 3 * (j - 3))
+                    x = dot3(e, u) - load(d.con_aref, 6 * c + j)
+                    y = dot3(e, v) - load(d.con_aref, 6 * c + j)
+                    store(d.con_x, 6 * c + j, x)
+                    store(d.con_v, 6 * c + j, y)
+                    s = s + cone_pair(x0, x)
+                    t = t + cone_pair(y0, y)
+        D = load(d.con_D, c)
+        last = last + D * s
+        smooth = smooth + D * t
+    store(d.tree_line, 0, last * 0.5)
+    store(d.tree_line, 1, smooth * 0.5)
 
 
 @kernel
@@ -245,24 +283,36 @@ def row_pair(x, y, a, b, D):
 def advance_rows(m, d):
     """Moves the scalar rows by alpha * J search; their forces go to qfrc_new, sums to columns 4 and 5 of tree_sum."""
     one = lane(d, 1.0)
+    z = lane(d, 0.0)
+    t = -1
+    al = z
+    cost = z
+    flips = z
     for r in range(d.count[NROW]):
-        t = d.row_tree[r]
-        if d.tree_live[t] == 0:
-            continue
+        if d.row_tree[r] != t:
+            if t >= 0:
+                store(d.tree_sum, 8 * t + 4, cost)
+                store(d.tree_sum, 8 * t + 5, flips)
+            t = d.row_tree[r]
+            al = load(d.tree_line, 8 * t)
+            cost = load(d.tree_sum, 8 * t + 4)
+            flips = load(d.tree_sum, 8 * t + 5)
         D = load(d.row_D, r)
         x = load(d.row_x, r)
-        y = fma(load(d.tree_line, 8 * t), load(d.row_v, r), x)
+        y = fma(al, load(d.row_v, r), x)
         store(d.row_x, r, y)
         p = minimum(x, 0.0)
         q = minimum(y, 0.0)
-        changed = ((x < 0.0) ^ (y < 0.0)) & (D > 0.0)
-        store(d.tree_sum, 8 * t + 4, load(d.tree_sum, 8 * t + 4) + D * ((q - p) * (q + p)))
-        store(d.tree_sum, 8 * t + 5, select(changed, one, load(d.tree_sum, 8 * t + 5)))
+        cost = fma(D, (q - p) * (q + p), cost)
+        flips = select(((x < 0.0) ^ (y < 0.0)) & (D > 0.0), one, flips)
         f = -D * q
         a = d.row_adr[r]
         for k in range(a, a + d.row_num[r]):
             i = d.row_dof[k]
             store(d.qfrc_new, i, fma(load(d.row_J, k), f, load(d.qfrc_new, i)))
+    if t >= 0:
+        store(d.tree_sum, 8 * t + 4, cost)
+        store(d.tree_sum, 8 * t + 5, flips)
 
 
 @kernel

@@ -166,3 +166,12 @@ def checker_colors(image: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     if plain and np.allclose(means[0], means[3], atol=0.03) and np.allclose(means[1], means[2], atol=0.03):
         return means[0], means[1]
     return None
+
+
+def edge_color(image: np.ndarray) -> np.ndarray | None:
+    """The colour (0..1) of a line along the border of a checker image, or None where there is none."""
+    rgb = image[..., :3].astype(np.float32) / 255
+    border = np.median(np.concatenate([rgb[0], rgb[-1], rgb[:, 0], rgb[:, -1]]), axis=0)
+    inside = [rgb[rgb.shape[0] // 4, rgb.shape[1] // 4], rgb[rgb.shape[0] // 4, 3 * rgb.shape[1] // 4]]
+    same = any(np.allclose(border, color, atol=0.02) for color in inside)
+    return None if same else border * np.ones(3, np.float32)

@@ -9,7 +9,7 @@ from vispy import gloo
 
 from genesis_core.layout.scene import SceneBundle
 from genesis_core.render import shaders
-from genesis_core.render.batches import checker_colors, geom_material, geom_rgba, geom_texture
+from genesis_core.render.batches import checker_colors, edge_color, geom_material, geom_rgba, geom_texture
 
 if TYPE_CHECKING:
     from genesis_core.render.camera import Camera
@@ -28,8 +28,9 @@ SAMPLE_BODY = """
 class Floor:
     """One plane geom of the world."""
 
-    def __init__(self, bundle: SceneBundle, geom: int) -> None:
+    def __init__(self, bundle: SceneBundle, geom: int, soft_shadows: bool) -> None:
         self.geom = geom
+        self._soft = soft_shadows
         self._bundle = bundle
         self._image: Any = None
         pos, mat = np.asarray(bundle.geom_pos0[geom]), np.asarray(bundle.geom_xmat0[geom])
@@ -41,7 +42,9 @@ class Floor:
         rgba = geom_rgba(bundle, geom)[:3]
         self._colors: tuple[Any, Any] | None = None
         self._cells = (1 / CELL, 1 / CELL, LINE)
-        fragment = shaders.FLOOR_FRAG
+        self._line: Any = None  # None = the theme's
+        self._line_every = 1.0  # lines per cell
+        fragment = shaders.with_soft_shadows(shaders.FLOOR_FRAG, self._soft)
         texture = geom_texture(bundle, geom)
         if texture < 0:
             self._plain = None if bundle.geom_matid[geom] < 0 and np.ptp(rgba) < 0.05 else rgba
@@ -52,13 +55,16 @@ class Floor:
         checker = checker_colors(image)
         if checker is not None:
             self._colors = (checker[0] * rgba, checker[1] * rgba)
-            self._cells = (2 * repeat[0], 2 * repeat[1], 0.0)
+            self._cells = (repeat[0], repeat[1], 0.0)
+            mark = edge_color(image)
+            if mark is not None:
+                self._line, self._cells, self._line_every = mark * rgba, (repeat[0], repeat[1], 0.006), 0.5
             return gloo.Program(shaders.FLOOR_VERT, fragment)
         from genesis_core.render.scene_renderer import make_texture
 
         self._image = make_texture("2d", image)
         self._colors = (rgba, rgba)
-        self._cells = (repeat[0], repeat[1], 0.0)
+        self._cells = (repeat[0] / 2, repeat[1] / 2, 0.0)
         fragment = fragment.replace("//FLOOR_TEXTURE", SAMPLE_HEAD).replace("//FLOOR_SAMPLE", SAMPLE_BODY)
         program = gloo.Program(shaders.FLOOR_VERT, fragment)
         program["u_floor_texture"] = self._image
@@ -84,7 +90,9 @@ class Floor:
         program["u_origin"] = (*below, 1.2 * reach)
         program["u_axis_x"], program["u_axis_y"], program["u_axis_n"] = self._x, self._y, self._n
         program["u_plane_pos"] = self._pos
-        program["u_color_a"], program["u_color_b"], program["u_line"] = a, b, theme.line
+        program["u_color_a"], program["u_color_b"] = a, b
+        program["u_line"] = theme.line if self._line is None else self._line
+        program["u_line_every"] = self._line_every
         program["u_cells"] = self._cells
         specular, shininess, _, reflectance = geom_material(self._bundle, self.geom)
         program["u_floor_material"] = (0.4 * specular, shininess, 0.0, reflectance)

@@ -13,6 +13,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "high"
     shadows: bool = True
     shadow_size: int = 2048
+    soft_shadows: bool = True
     samples: int = 4  # multisampling; 1 = none
     detail: float = 1.0
 
@@ -23,5 +24,5 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 HIGH = Quality()
-LOW = Quality(name="software", shadow_size=1024, samples=1, detail=0.6)
+LOW = Quality(name="software", shadow_size=1024, soft_shadows=False, samples=1, detail=0.6)
 STILL = Quality(name="still", shadow_size=2048, samples=4)  # for pictures that nobody waits for

@@ -76,7 +76,7 @@ class SceneRenderer:
         self._level = 0.0
         self._looks_stale = True
         self._rows_stale = True
-        self._floors = [Floor(bundle, g) for g in floor_geoms(bundle)]
+        self._floors = [Floor(bundle, g, self.quality.soft_shadows) for g in floor_geoms(bundle)]
         self._shadow = ShadowMap(self.quality.shadow_size) if self.quality.shadows else None
         self._sky = gloo.Program(shaders.SKY_VERT, shaders.SKY_FRAG)
         self._sky["a_corner"] = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32)
@@ -177,7 +177,8 @@ class SceneRenderer:
         key = (kind, texture)
         if key not in self._programs:
             if kind == "geom":
-                program = gloo.Program(shaders.GEOM_VERT, shaders.geom_fragment(texture))
+                fragment = shaders.with_soft_shadows(shaders.geom_fragment(texture), self.quality.soft_shadows)
+                program = gloo.Program(shaders.GEOM_VERT, fragment)
             elif kind == "shadow":
                 program = gloo.Program(shaders.SHADOW_VERT, shaders.SHADOW_FRAG)
             else:

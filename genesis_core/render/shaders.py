@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 COMMON = """
+#ifdef SOFT_SHADOWS
+#define SHADOW_SHIFT 1.0
+#else
+#define SHADOW_SHIFT 0.5
+#endif
 uniform vec3 u_eye;
 uniform vec3 u_sun_dir;       // unit, towards the sun
 uniform vec3 u_sun;           // colour of the sun
@@ -16,26 +21,33 @@ float sun_visible(vec3 world, vec3 n) {
     if (u_shadow_info.z <= 0.0) return 1.0;
     vec4 p = u_light * vec4(world + n * u_shadow_info.y * 2.0, 1.0);
     vec3 q = p.xyz / p.w;
-    if (q.x <= 0.002 || q.y <= 0.002 || q.x >= 0.998 || q.y >= 0.998 || q.z >= 1.0) return 1.0;
+    float edge = min(min(q.x, q.y), min(1.0 - q.x, 1.0 - q.y));
+    if (edge <= 0.002 || q.z >= 1.0) return 1.0;
     float texel = u_shadow_info.x;
-    float lit = 0.0;
-    vec2 cell = q.xy / texel - 1.0;
+    float d = q.z - 0.0006;
+    float lit;
+    vec2 cell = q.xy / texel - SHADOW_SHIFT;
     vec2 f = fract(cell);
     vec2 base = (floor(cell) + 0.5) * texel;
-    // bilinear comparison on a 3x3 neighbourhood: soft edges without noise
-    float d = q.z - 0.0006;
-    vec3 sx[3];
+#ifdef SOFT_SHADOWS
+    // bilinear comparison on 3x3 texels: soft edges without noise
+    float sum[3];
     for (int j = 0; j < 3; j++) {
-        float y = float(j);
-        float a = step(d, texture2D(u_shadow, base + vec2(0.0, y) * texel).r);
-        float b = step(d, texture2D(u_shadow, base + vec2(1.0, y) * texel).r);
-        float c = step(d, texture2D(u_shadow, base + vec2(2.0, y) * texel).r);
-        sx[j] = vec3(mix(a, b, f.x) + mix(b, c, f.x), 0.0, 0.0);
+        float y = float(j) * texel;
+        float a = step(d, texture2D(u_shadow, base + vec2(0.0, y)).r);
+        float b = step(d, texture2D(u_shadow, base + vec2(texel, y)).r);
+        float c = step(d, texture2D(u_shadow, base + vec2(2.0 * texel, y)).r);
+        sum[j] = mix(a, b, f.x) + mix(b, c, f.x);
     }
-    lit = mix(sx[0].x, sx[1].x, f.y) + mix(sx[1].x, sx[2].x, f.y);
-    float edge = min(min(q.x, q.y), min(1.0 - q.x, 1.0 - q.y));
-    float inside = smoothstep(0.0, 0.05, edge);
-    return mix(1.0, lit * 0.25, u_shadow_info.z * inside);
+    lit = 0.25 * (mix(sum[0], sum[1], f.y) + mix(sum[1], sum[2], f.y));
+#else
+    float a = step(d, texture2D(u_shadow, base).r);
+    float b = step(d, texture2D(u_shadow, base + vec2(texel, 0.0)).r);
+    float c = step(d, texture2D(u_shadow, base + vec2(0.0, texel)).r);
+    float e = step(d, texture2D(u_shadow, base + vec2(texel, texel)).r);
+    lit = mix(mix(a, b, f.x), mix(c, e, f.x), f.y);
+#endif
+    return mix(1.0, lit, u_shadow_info.z * smoothstep(0.0, 0.05, edge));
 }
 
 vec3 shade(vec3 albedo, vec3 n, vec3 world, vec4 material) {
@@ -47,17 +59,19 @@ vec3 shade(vec3 albedo, vec3 n, vec3 world, vec4 material) {
     vec3 light = hemi + u_sun * (max(ndl, 0.0) * vis) + u_sky * fill;
     vec3 h = normalize(u_sun_dir + v);
     float shin = 8.0 + 120.0 * material.y;
-    float spec = material.x * (0.25 + material.y) * pow(max(dot(n, h), 0.0), shin) * vis;
+    // a rational stand-in for pow(t, shin), after C. Schlick (1994)
+    float t = max(dot(n, h), 0.0);
+    float spec = material.x * (0.25 + material.y) * (t / (shin - shin * t + t)) * vis;
     float facing = clamp(1.0 - dot(n, v), 0.0, 1.0);
     float rim = facing * facing * facing * facing * (0.10 + 0.5 * material.w);
     return albedo * light + u_sun * spec * 0.45 + u_sky * rim + albedo * material.z;
 }
 
 vec3 film(vec3 x) {
-    // filmic curve fitted by K. Narkowicz (2015), then the display's gamma
+    // filmic curve fitted by K. Narkowicz (2015), then the display's gamma, taken as 2
     x = x * 0.82;
     vec3 y = clamp((x * (2.51 * x + 0.03)) / (x * (2.43 * x + 0.59) + 0.14), 0.0, 1.0);
-    return pow(y, vec3(1.0 / 2.2));
+    return sqrt(y);
 }
 """
 
@@ -97,7 +111,7 @@ void main() {
     vec3 n = a_nrm / max(a_scale.xyz, vec3(1e-6));
     v_nrm = vec3(dot(a_r0.xyz, n), dot(a_r1.xyz, n), dot(a_r2.xyz, n));
     v_local = a_pos;
-    vec2 flat_uv = a_tex.w > 0.5 ? p.xy : 0.5 * a_pos.xy + 0.5;
+    vec2 flat_uv = 0.5 * (a_tex.w > 0.5 ? p.xy : a_pos.xy) + 0.5;
     v_uv = (a_tex.z > 1.5 ? flat_uv : a_uv) * a_tex.xy;
     v_rgba = a_rgba;
     v_material = a_material;
@@ -123,7 +137,8 @@ vec3 base_color() { return v_rgba.rgb; }
 //END
 void main() {
     vec3 n = normalize(v_nrm);
-    vec3 albedo = pow(max(base_color(), vec3(0.0)), vec3(2.2));
+    vec3 albedo = base_color();
+    albedo *= albedo;
     gl_FragColor = vec4(film(shade(albedo, n, v_world, v_material)), v_rgba.a);
 }
 """
@@ -138,6 +153,11 @@ TEXTURE_CUBE = """
 uniform samplerCube u_texture;
 vec3 base_color() { return v_rgba.rgb * textureCube(u_texture, vec3(v_local.x, v_local.z, -v_local.y)).rgb; }
 """
+
+
+def with_soft_shadows(fragment: str, soft: bool) -> str:
+    """The shader with nine shadow look-ups per pixel in place of four."""
+    return fragment.replace("#version 120\n", "#version 120\n#define SOFT_SHADOWS\n") if soft else fragment
 
 
 def geom_fragment(texture: str) -> str:
@@ -196,7 +216,8 @@ varying vec2 v_plane;
 uniform vec3 u_color_a;      // sRGB
 uniform vec3 u_color_b;
 uniform vec3 u_line;         // colour of the lines between cells
-uniform vec3 u_cells;        // cells per metre x, y; width of the lines as part of a cell (0 = none)
+uniform vec3 u_cells;        // cells per metre x, y; width of the lines as part of their distance (0 = none)
+uniform float u_line_every;  // lines per cell
 uniform vec4 u_floor_material;
 uniform vec3 u_axis_n;
 uniform vec3 u_horizon;      // sRGB colour into which the floor fades
@@ -218,10 +239,10 @@ void main() {
     vec2 p = v_plane * u_cells.xy;
     vec2 w = max(fwidth(p), vec2(1e-5));
     vec3 color = mix(u_color_a, u_color_b, checker(p, w));
-    if (u_cells.z > 0.0) color = mix(color, u_line, lines(p, w, u_cells.z));
+    if (u_cells.z > 0.0) color = mix(color, u_line, lines((p + 1.0) * u_line_every, w * u_line_every, u_cells.z));
     //FLOOR_SAMPLE
     float far = length(v_world - u_eye);
-    vec3 lit = film(shade(pow(color, vec3(2.2)), u_axis_n, v_world, u_floor_material));
+    vec3 lit = film(shade(color * color, u_axis_n, v_world, u_floor_material));
     gl_FragColor = vec4(mix(lit, u_horizon, smoothstep(u_fade.x, u_fade.y, far)), 1.0);
 }
 """
@@ -250,9 +271,10 @@ void main() {
     float z = normalize(v_ray).z;
     vec3 above = mix(u_horizon, u_zenith, pow(clamp(z * 1.6, 0.0, 1.0), 0.65));
     vec3 color = z > 0.0 ? above : mix(u_horizon, u_nadir, min(-z * 4.0, 1.0));
-    // a little noise hides the bands of 8-bit colours
-    float noise = fract(sin(dot(gl_FragCoord.xy, vec2(12.9898, 78.233))) * 43758.5453);
-    gl_FragColor = vec4(color + (noise - 0.5) / 255.0, 1.0);
+    // an ordered pattern hides the bands of 8-bit colours
+    vec2 g = floor(mod(gl_FragCoord.xy, 2.0));
+    float dither = (2.0 * g.x + 3.0 * g.y - 4.0 * g.x * g.y) * 0.25 - 0.375;
+    gl_FragColor = vec4(color + dither / 255.0, 1.0);
 }
 """
 

@@ -14,9 +14,9 @@ class SceneTheme(msgspec.Struct, frozen=True, kw_only=True):
     horizon: Color
     nadir: Color
     sun_dir: Color = (0.42, -0.34, 0.84)
-    sun: Color = (1.75, 1.66, 1.52)
-    sky: Color = (0.38, 0.43, 0.51)
-    ground: Color = (0.20, 0.19, 0.18)
+    sun: Color = (1.55, 1.47, 1.35)
+    sky: Color = (0.33, 0.375, 0.45)
+    ground: Color = (0.17, 0.162, 0.155)
     floor_a: Color = (0.27, 0.30, 0.34)
     floor_b: Color = (0.31, 0.34, 0.385)
     line: Color = (0.42, 0.46, 0.52)

@@ -100,7 +100,7 @@ class OffscreenRenderer:
         from genesis_core.render.scene_renderer import SceneRenderer
 
         self.info = context_info()
-        self.scene = SceneRenderer(bundle, quality, theme)
+        self.scene = SceneRenderer(bundle, quality or Quality.pictures(self.info["renderer"]), theme)
         self.width, self.height = width, height
         self._target = Target(width, height, self.scene.quality.samples)
 

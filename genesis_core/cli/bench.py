@@ -28,17 +28,20 @@ def bench(
     seed: int = 0,
     start: bool = False,
     cold: bool = False,
+    record: bool = False,
     as_json: bool = False,
 ) -> int:
     """Measures and prints; returns the exit code.
 
     scenes: names of bundled scenes, presets (humanoid-air, humanoid-drop, quadruped-stand, arm-grip, wall-50), "speed"
     for all presets, or files; none: the bundled scenes. against: "mujoco" or "". start: times of a fresh process up to
-    its first step in place of speeds, with `cold` from an empty kernel cache.
+    its first step in place of speeds, with `cold` from an empty kernel cache. record: frames per second off screen.
     """
     try:
         settings = _settings(envs, against, steps, precision, threads, rounds, seconds, seed)
         names = _expand(scenes)
+        if record:
+            return _draw(names, settings, as_json)
         return _start(names, settings, cold, as_json) if start or cold else _speed(names, settings, as_json)
     except GenesisError as error:
         if as_json:
@@ -176,4 +179,41 @@ def _start(names: Sequence[str], settings: Settings, cold: bool, as_json: bool) 
         parts = (r.python, r.imports, r.scene, r.build, r.step)
         table.add_row(r.case, *(f"{part:.2f}" for part in parts), f"[bold]{r.total:.2f}[/]")
     _console().print(table)
+    return 0
+
+
+def _draw(names: Sequence[str], settings: Settings, as_json: bool) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from genesis_core.bench import machine
+    from genesis_core.bench_draw import DrawTime, measure_draw
+
+    about = machine()
+    results: list[DrawTime] = []
+    with Console(stderr=True).status("drawing"):
+        for name in names:
+            results.append(measure_draw(name, settings.against_mujoco, settings.rounds, settings.seconds))
+    if as_json:
+        print(
+            json.dumps({"machine": about, "settings": asdict(settings), "draw": [asdict(r) for r in results]}, indent=2)
+        )
+        return 0
+    table = Table(title="Frames per second off screen, one environment", title_justify="left")
+    table.add_column("case")
+    columns = ["geoms", "size", "genesis studio"]
+    if settings.against_mujoco:
+        columns += ["mujoco.Renderer", "ratio", "with our settings", "ratio"]
+    for column in columns:
+        table.add_column(column, justify="right")
+    for r in results:
+        row = [r.case, str(r.geoms), f"{r.width}x{r.height}", f"{r.fps:.1f}"]
+        if settings.against_mujoco:
+            row += [f"{r.mujoco_fps:.1f}", f"[bold]{r.ratio:.1f}x[/]"]
+            row += [f"{r.mujoco_equal_fps:.1f}", f"[bold]{r.equal_ratio:.1f}x[/]"]
+        table.add_row(*row)
+    console = _console()
+    console.print(table)
+    if results:
+        console.print(f"  {results[0].renderer}, quality '{results[0].quality}'", highlight=False)
     return 0

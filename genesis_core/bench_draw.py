@@ -81,7 +81,7 @@ def measure_draw(name: str, against_mujoco: bool, rounds: int, seconds: float, n
         def our_frame(k: int) -> None:
             ours.render(camera, many[k % len(many)], offsets)
 
-        frames = [our_frame]
+        frames: list[Callable[[int], None]] = [our_frame]
         closers: list[Callable[[], None]] = []
         if against_mujoco:
             own = ours.scene.quality

@@ -108,6 +108,8 @@ def build_bundle(
         geom_collides=collides(mj),
         geom_pos0=data.geom_xpos.copy(),
         geom_xmat0=data.geom_xmat.reshape(-1, 3, 3).copy(),
+        geom_pos=mj.geom_pos.copy(),
+        geom_quat=mj.geom_quat.copy(),
         site_name=names_of(mj, obj.mjOBJ_SITE, mj.nsite),
         site_bodyid=_i32(mj.site_bodyid),
         site_pos=mj.site_pos.copy(),

@@ -124,6 +124,8 @@ class SceneBundle(msgspec.Struct, kw_only=True):
     geom_collides: Array  # (ngeom,) bool: contype or conaffinity set, or named in a pair
     geom_pos0: Array  # (ngeom, 3) world pose at the initial state, so that a scene can be shown before any kernel runs
     geom_xmat0: Array  # (ngeom, 3, 3)
+    geom_pos: Array  # (ngeom, 3) in the body's frame: with a geom's world pose it gives the body's
+    geom_quat: Array  # (ngeom, 4)
     # --- sites
     site_name: list[str]
     site_bodyid: Array

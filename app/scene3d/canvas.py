@@ -1,0 +1,331 @@
+"""The 3D view: draws the shown environments, turns mouse moves into camera moves, selections and pulls."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from PySide6.QtCore import QPointF, Qt, QTimer
+from PySide6.QtGui import QImage, QMouseEvent, QSurfaceFormat, QWheelEvent
+from PySide6.QtOpenGLWidgets import QOpenGLWidget
+from PySide6.QtWidgets import QWidget
+
+from app.model.intents import Intents
+from app.model.state import AppState, Problem, Selection
+from app.scene3d.view import body_pose, fit, followed_body, home_camera, on_plane
+from genesis_core.log import get_logger
+from genesis_core.render.camera import Camera
+from genesis_core.render.egl import is_software
+from genesis_core.render.picking import pick
+from genesis_core.render.scene_renderer import SceneRenderer
+from genesis_core.render.theme import THEMES
+
+log = get_logger(__name__)
+
+REST = 0.6  # of a picture's cost, left to the rest of the window
+FAST = 1 / 62  # [s] shortest time between pictures
+ZOOM_STEP = 0.12  # per notch of the wheel
+
+
+def surface_format() -> QSurfaceFormat:
+    """What every GL widget of the program asks for."""
+    wanted = QSurfaceFormat()
+    wanted.setDepthBufferSize(24)
+    wanted.setSamples(4)
+    wanted.setSwapInterval(0)
+    return wanted
+
+
+class Canvas(QOpenGLWidget):
+    """One scene in one context; a new scene gets a new renderer in the same context."""
+
+    def __init__(self, state: AppState, intents: Intents, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("canvas")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(320, 200)
+        self.state = state
+        self.intents = intents
+        self.camera = Camera()
+        self.renderer: SceneRenderer | None = None
+        self._fresh_scene = True
+        self._homed = False
+        self._stale_shown = self._stale_rows = True
+        self._radius = 0.0
+        self._broken = False
+        self._drag: QPointF | None = None
+        self._pulled: tuple[int, int, np.ndarray, np.ndarray] | None = None  # env, body, point in body, point drawn
+        self._followed: np.ndarray | None = None
+        self._cost = 0.0
+        self._finished = 0.0
+        self._drawn = 0
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.update)
+        self._meter = QTimer(self)
+        self._meter.setInterval(1000)
+        self._meter.timeout.connect(self._measure)
+        self._meter.start()
+        state.scene_changed.connect(self._on_scene)
+        state.shown_changed.connect(self._on_shown)
+        state.frame_arrived.connect(self._on_frame)
+        state.selection_changed.connect(self._on_selection)
+        state.theme_changed.connect(self._on_theme)
+        state.follow_changed.connect(self._on_follow)
+        bind = state.commands.bind
+        bind("view.frame", self.frame_all)
+        bind("view.home", self.home)
+        bind("view.follow", lambda: state.set_follow(not state.follow))
+
+    # ------------------------------------------------------------------ facts
+    def _on_scene(self) -> None:
+        self._fresh_scene, self._homed, self._followed, self._pulled = True, False, None, None
+        self._broken = False
+        self.redraw()
+
+    def _on_shown(self) -> None:
+        self._stale_shown = True
+        self._followed = None
+        self.redraw()
+
+    def _on_frame(self) -> None:
+        self._stale_rows = True
+        self.redraw()
+
+    def _on_selection(self) -> None:
+        self._followed = None
+        self.redraw()
+
+    def _on_theme(self, _theme: str) -> None:
+        self.redraw()
+
+    def _on_follow(self, _on: bool) -> None:
+        self._followed = None
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Asks for a picture, so late that slow pictures leave time for everything else."""
+        if not self._timer.isActive():
+            wait = self._finished + max(REST * self._cost, FAST - self._cost) - time.perf_counter()
+            self._timer.start(max(0, round(1000 * wait)))
+
+    def _measure(self) -> None:
+        self.state.rendered.emit(float(self._drawn))
+        self._drawn = 0
+
+    # ------------------------------------------------------------------ drawing
+    def initializeGL(self) -> None:
+        self.context().aboutToBeDestroyed.connect(self._drop_renderer)
+
+    def paintGL(self) -> None:
+        begin = time.perf_counter()
+        bundle = self.state.bundle
+        if bundle is None or self._broken:
+            return
+        try:
+            self._sync()
+            assert self.renderer is not None
+            width, height = self.pixels
+            self.renderer.draw(self.camera, width, height, framebuffer=self.defaultFramebufferObject())
+        except Exception as error:  # a driver's fault must leave the window usable
+            log.exception("drawing failed")
+            self._broken = True
+            hint = "run genesis-studio doctor; the simulation itself goes on"
+            self.state.set_problem(Problem("The scene cannot be drawn", f"{type(error).__name__}: {error}", hint=hint))
+            return
+        self._finished = time.perf_counter()
+        self._cost = self._finished - begin
+        self._drawn += 1
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """Size of the picture in device pixels."""
+        ratio = self.devicePixelRatioF()
+        return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
+
+    def _sync(self) -> None:
+        """Brings the renderer to the state of the model; the context is current."""
+        state = self.state
+        assert state.bundle is not None
+        theme = THEMES[state.theme]
+        if self.renderer is None or self._fresh_scene:
+            if self.renderer is not None:
+                self.renderer.close()
+            self.renderer = SceneRenderer(state.bundle, theme=theme)
+            self._fresh_scene = False
+            self._stale_shown = True
+            name = self.renderer.info["renderer"]
+            state.renderer_found.emit(name, is_software(name))
+        renderer = self.renderer
+        if renderer.theme is not theme:
+            renderer.set_theme(theme)
+        if self._stale_shown and len(state.shown):
+            renderer.set_shown(state.offsets)
+            self._stale_rows = True
+            self._stale_shown = False
+            self._settle()
+        if self._stale_rows and len(state.shown):
+            renderer.set_rows(state.rows)
+            self._stale_rows = False
+            self._follow()
+        chosen = state.selection
+        row = state.shown.index(chosen.env) if chosen is not None and chosen.env in state.shown else None
+        renderer.set_highlight((row, chosen.body) if chosen is not None and row is not None else None)
+
+    def _settle(self) -> None:
+        """First camera of a scene, and a new distance when much more or less is shown than before."""
+        assert self.renderer is not None
+        radius = self.renderer.radius
+        if not self._homed:
+            self._go_home()
+        elif not 0.6 < radius / max(1e-9, self._radius) < 1.7:
+            fit(self.camera, self.renderer.center, radius)
+        self._radius = radius
+
+    def _go_home(self) -> None:
+        assert self.renderer is not None and self.state.bundle is not None
+        extent = float(self.state.bundle.stat_extent)
+        self.camera = home_camera(self.state.bundle, self.renderer.center, self.renderer.radius, extent)
+        self._homed = True
+
+    def _drop_renderer(self) -> None:
+        if self.renderer is not None:
+            self.makeCurrent()
+            self.renderer.close()
+            self.renderer = None
+            self._fresh_scene = True
+            self.doneCurrent()
+
+    def picture(self) -> QImage:
+        """The view as an image."""
+        return self.grabFramebuffer()
+
+    # ------------------------------------------------------------------ camera
+    def frame_all(self) -> None:
+        if self.renderer is not None:
+            fit(self.camera, self.renderer.center, self.renderer.radius)
+            self._followed = None
+            self.redraw()
+
+    def home(self) -> None:
+        if self.renderer is not None:
+            self._go_home()
+            self._followed = None
+            self.redraw()
+
+    def _target(self) -> tuple[int, int] | None:
+        """(row, body) that the camera follows."""
+        state = self.state
+        if state.bundle is None or not state.shown:
+            return None
+        if state.selection is not None and state.selection.env in state.shown:
+            return state.shown.index(state.selection.env), state.selection.body
+        env = state.inspected if state.inspected in state.shown else state.shown[0]
+        body = followed_body(state.bundle)
+        return (state.shown.index(env), body) if body else None
+
+    def _follow(self) -> None:
+        """Moves the look-at point as the followed body moved."""
+        target = self._target() if self.state.follow else None
+        if target is None:
+            return
+        assert self.state.bundle is not None
+        row, body = target
+        pose = body_pose(self.state.bundle, self.state.rows[row], body)
+        if pose is None or not np.isfinite(pose[0]).all():
+            return
+        now = pose[0] + self.state.offsets[row]
+        if self._followed is None:
+            self.camera.lookat = now.copy()
+        else:
+            self.camera.lookat = self.camera.lookat + (now - self._followed)
+        self._followed = now
+
+    # ------------------------------------------------------------------ mouse
+    def _pick(self, at: QPointF) -> Selection | None:
+        """What is under the pointer."""
+        if self.renderer is None or self.state.bundle is None or self._broken:
+            return None
+        ratio = self.devicePixelRatioF()
+        width, height = self.pixels
+        self.makeCurrent()
+        try:
+            hit = pick(self.renderer, self.camera, width, height, at.x() * ratio, at.y() * ratio,
+                       restore=self.defaultFramebufferObject())  # fmt: skip
+        finally:
+            self.doneCurrent()
+        if hit is None or hit.row >= len(self.state.shown):
+            return None
+        body = int(self.state.bundle.geom_bodyid[hit.geom])
+        return Selection(self.state.shown[hit.row], body, hit.point)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.state.select(self._pick(event.position()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._drag = event.position()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._begin_pull(event.position())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag is None:
+            return
+        move = event.position() - self._drag
+        self._drag = event.position()
+        dx, dy = move.x() / max(1, self.height()), move.y() / max(1, self.height())
+        buttons = event.buttons()
+        if self._pulled is not None:
+            self._move_pull(event.position())
+        elif buttons & Qt.MouseButton.LeftButton:
+            self.camera.orbit(dx, dy)
+        elif buttons & Qt.MouseButton.RightButton:
+            self.camera.pan(dx, dy)
+        elif buttons & Qt.MouseButton.MiddleButton:
+            self.camera.zoom(-2 * dy)
+        self.redraw()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if not event.buttons():
+            self._drag = None
+        if self._pulled is not None:
+            self.intents.let_go.emit(self._pulled[0], self._pulled[1])
+            self._pulled = None
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.camera.zoom(ZOOM_STEP * event.angleDelta().y() / 120)
+        self.redraw()
+        event.accept()
+
+    # ------------------------------------------------------------------ pulling
+    def _begin_pull(self, at: QPointF) -> None:
+        """Takes hold of the selected body, or of the one under the pointer where none is selected."""
+        state = self.state
+        under = self._pick(at)
+        chosen = state.selection or under
+        if chosen is None or state.bundle is None or chosen.env not in state.shown:
+            return
+        if state.bundle.body_weldid[chosen.body] == 0:
+            state.add_log("info", f"{state.bundle.body_name[chosen.body]} is fixed to the world and cannot be pulled")
+            return
+        row = state.shown.index(chosen.env)
+        pose = body_pose(state.bundle, state.rows[row], chosen.body)
+        if pose is None:
+            return
+        same = under is not None and (under.env, under.body) == (chosen.env, chosen.body)
+        position = pose[0] + state.offsets[row]
+        held = np.array(under.point) if under is not None and same and under.point is not None else position
+        local = pose[1].T @ (held - position)
+        if state.selection is None:
+            state.select(chosen)
+        self._pulled = (chosen.env, chosen.body, local, held)
+        self._move_pull(at)
+
+    def _move_pull(self, at: QPointF) -> None:
+        assert self._pulled is not None
+        env, body, local, held = self._pulled
+        if env not in self.state.shown:
+            return
+        there = on_plane(self.camera, at.x(), at.y(), self.width(), self.height(), held)
+        target = there - self.state.offsets[self.state.shown.index(env)]
+        self.intents.pull.emit(env, body, tuple(map(float, local)), tuple(map(float, target)))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 MAX_ENVS = 1 << 20
+WATCH_EVERY = 32  # steps between looks for diverged environments, which cost as much as a small batch's step
 NO_VIEWER = (
     "show_viewer=True has no effect: a window for scripts is not in this version; open scene files with "
     "genesis-studio, or record them with genesis-studio record"
@@ -265,7 +266,8 @@ class Scene:
         self.controller.flush(self._sim)
         self._sim.step(self.substeps)
         self._steps += 1
-        self._watch()
+        if self._steps % WATCH_EVERY == 0:
+            self._watch()
 
     def _watch(self) -> None:
         """Say it once per new case when environments diverge; they were put back to the start state."""
@@ -387,7 +389,7 @@ class Scene:
     def engine_get(self, name: str, envs: np.ndarray) -> np.ndarray:
         """(len(envs), n) copy of an engine array."""
         everyone = len(envs) == self.n_rows and bool((envs == np.arange(self.n_rows)).all())
-        array = np.array(self._sim.get(name, None if everyone else envs))
+        array: np.ndarray = self._sim.get(name, None if everyone else envs)  # already a copy
         return array.reshape(len(envs), -1)
 
     def engine_set(self, name: str, value: np.ndarray, envs: np.ndarray) -> None:

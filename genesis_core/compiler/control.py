@@ -73,13 +73,17 @@ class _FileGains:
     servo: bool = False
 
 
-def replace_actuators(spec: mujoco.MjSpec) -> dict[str, _FileGains]:
-    """Replace all actuators of a scene that is not compiled yet; returns what they said, by joint name."""
-    said = _read_gains(spec)
+def replace_actuators(spec: mujoco.MjSpec, warnings: list[str]) -> dict[str, _FileGains]:
+    """Replace all actuators of a scene that is not compiled yet; returns what they said, by joint name.
+
+    What cannot be said by gains and force ranges of a joint is added to `warnings`.
+    """
+    said = _read_gains(spec, warnings)
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     for key in spec.keys:  # keyframes hold controls of the actuators that are gone
         key.ctrl = []
+        key.act = []
     for joint in spec.joints:
         if joint.type not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
             continue
@@ -115,12 +119,17 @@ def _add(spec: mujoco.MjSpec, joint: str, part: str, gain: mujoco.mjtGain, prm: 
     actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_FALSE
 
 
-def _read_gains(spec: mujoco.MjSpec) -> dict[str, _FileGains]:
+def _read_gains(spec: mujoco.MjSpec, warnings: list[str]) -> dict[str, _FileGains]:
     """kp, kv and force range that the actuators on joints imply; those of several actuators on one joint add up."""
     said: dict[str, _FileGains] = {}
     for actuator in spec.actuators:
         if actuator.trntype not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+            warnings.append(
+                f"actuator '{actuator.name}' does not act on a joint and was left out: scripts control dofs"
+            )
             continue
+        if actuator.dyntype != mujoco.mjtDyn.mjDYN_NONE:
+            warnings.append(f"actuator '{actuator.name}' lost its activation dynamics: scripts control dofs directly")
         own = said.setdefault(actuator.target, _FileGains())
         gear = float(actuator.gear[0])
         if actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE:
@@ -172,9 +181,10 @@ def compile_controlled(entities: Sequence[EntitySpec], options: OptionsSpec, twe
     spec = composed.spec
     for tweak in tweaks:
         _apply(spec, tweak)
-    said = replace_actuators(spec)
+    warnings: list[str] = []
+    said = replace_actuators(spec, warnings)
     mj = composed.compile()
-    return Controlled(Model.from_mujoco(mj), dof_control(mj, said), list(composed.warnings))
+    return Controlled(Model.from_mujoco(mj), dof_control(mj, said), [*composed.warnings, *warnings])
 
 
 def _apply(spec: mujoco.MjSpec, tweak: Tweaks) -> None:

@@ -44,7 +44,7 @@ class Host:
         self.sim = Simulation(
             loaded.model,
             n_envs=n_envs,
-            precision=config.precision,
+            precision=config.precision or loaded.spec.precision,
             threads=config.threads,
             seed=self.seed,
             on_diverge=config.on_diverge,
@@ -207,7 +207,7 @@ class Host:
                 index, _ = frames.pop(0)
                 if video:
                     local = [self._local(e) for e in video]
-                    yield self._recorded_frame(index, done * self.timestep, local, job.camera_body)
+                    yield self._recorded_frame(index, done * self.timestep, local, job.camera_bodies)
             yield from states.take(done)
             if done >= job.steps:
                 break
@@ -229,14 +229,14 @@ class Host:
         for name in ("qpos", "mocap_pos", "mocap_quat"):
             if name in job.states and job.states[name].size:
                 self.sim.set(name, job.states[name], local)
-        return self._recorded_frame(job.index, 0.0, local, job.camera_body)
+        return self._recorded_frame(job.index, 0.0, local, job.camera_bodies)
 
-    def _recorded_frame(self, index: int, when: float, local: list[int], body: int) -> msg.RecordedFrame:
-        pose = None
-        if body >= 0:
-            pos, quat = self.sim.get("xpos", local)[:, body], self.sim.get("xquat", local)[:, body]
-            pose = np.concatenate([pos, quat], axis=1).astype(np.float32)
-        return msg.RecordedFrame(index=index, time=when, rows=self.sim.geom_rows(local), body=pose)
+    def _recorded_frame(self, index: int, when: float, local: list[int], bodies: list[int]) -> msg.RecordedFrame:
+        poses = None
+        if bodies:
+            pos, quat = self.sim.get("xpos", local)[:, bodies], self.sim.get("xquat", local)[:, bodies]
+            poses = np.concatenate([pos, quat], axis=2).astype(np.float32)
+        return msg.RecordedFrame(index=index, time=when, rows=self.sim.geom_rows(local), bodies=poses)
 
 
 class StateRuns:

@@ -38,7 +38,7 @@ class WorkerConfig(msgspec.Struct, kw_only=True):
     scene: SceneRequest
     n_workers: int = 1
     n_envs: int = 0  # of all workers together; 0 = what the scene asks for
-    precision: str = "32"
+    precision: str = ""  # "" = what the scene asks for
     seed: int | None = None
     threads: int = 1
     on_diverge: str = "reset"
@@ -127,13 +127,13 @@ class Record(Message):
     """Run `steps` steps as fast as they are taken, sending frames and states of the selected environments on the way.
 
     Frame k of the video shows the state after step frame_steps[k]. States are sent every `state_every` steps, in runs
-    of `chunk`. `camera_body` is the body whose pose comes with each frame, -1 = none.
+    of `chunk`. Poses of `camera_bodies` come with each frame.
     """
 
     steps: int
     frame_steps: list[int] = []
     video_envs: list[int] = []
-    camera_body: int = -1
+    camera_bodies: list[int] = []
     state_envs: list[int] = []
     state_every: int = 0
     chunk: int = 32
@@ -148,7 +148,7 @@ class Pose(Message):
 
     index: int
     states: dict[str, np.ndarray]
-    camera_body: int = -1
+    camera_bodies: list[int] = []
 
 
 class Shutdown(Message):
@@ -251,13 +251,13 @@ class Failed(Message):
 class RecordedFrame(Message):
     """Geom poses for video frame `index`: (len(video_envs of this worker), ngeom, 12) float32.
 
-    `body` (n, 7) holds position and quaternion of the Record's camera_body.
+    `bodies` (n, k, 7) holds positions and quaternions of the Record's camera_bodies.
     """
 
     index: int
     time: float
     rows: np.ndarray
-    body: np.ndarray | None = None
+    bodies: np.ndarray | None = None
 
 
 class RecordedStates(Message):

@@ -21,8 +21,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from genesis_core import errors
 from genesis_core.backend.devices import cpu_count
-from genesis_core.errors import GenesisError, OptionError, StateError
+from genesis_core.errors import GenesisError, OptionError, SceneError, StateError, WorkerError
 from genesis_core.layout.scene import SceneBundle, decode, encode
 from genesis_core.log import get_logger
 from genesis_core.runtime import messages as msg
@@ -44,7 +45,7 @@ class SessionConfig(msgspec.Struct, kw_only=True):
     scene: msg.SceneRequest
     devices: tuple[str, ...] = ("cpu",)
     n_envs: int | None = None
-    precision: str = "32"
+    precision: str | None = None  # None takes what the scene file asks for
     seed: int | None = None
     threads: int | None = None  # per worker; None shares the cores out
     on_diverge: str = "reset"
@@ -55,6 +56,33 @@ class SessionEvent(msgspec.Struct):
 
     worker: int
     message: msg.Message
+
+
+def failure_of(event: SessionEvent, session: Session) -> GenesisError:
+    """The error to raise for a Failed, WorkerDied or early Bye message of a worker."""
+    import signal
+
+    message, log_file = event.message, session.log_file(event.worker)
+    name = f"worker {event.worker} ({session.config.devices[event.worker]})"
+    if isinstance(message, msg.Failed):
+        kind = getattr(errors, message.kind, None)
+        if kind is SceneError and message.file:
+            return SceneError(
+                message.text, file=message.file, line=message.line, element=message.element, hint=message.hint
+            )
+        if isinstance(kind, type) and issubclass(kind, GenesisError):
+            return kind(message.text, where=message.where, hint=message.hint)
+        return WorkerError(f"{name} failed: {message.kind}: {message.text}", hint=f"its log: {log_file}")
+    if isinstance(message, msg.WorkerDied):
+        code = message.exitcode
+        how = f"exit code {code}"
+        if code is not None and code < 0:
+            how = (
+                f"signal {-code} ({signal.Signals(-code).name})" if -code in set(signal.Signals) else f"signal {-code}"
+            )
+        tail = "".join(f"\n    {line}" for line in message.log_tail.splitlines()[-8:])
+        return WorkerError(f"{name} died by {how}", hint=f"its log: {log_file}{tail}")
+    return WorkerError(f"{name} ended early", hint=f"its log: {log_file}")
 
 
 class _Worker:
@@ -107,7 +135,7 @@ class Session:
                     scene=config.scene,
                     n_workers=count,
                     n_envs=config.n_envs or 0,
-                    precision=config.precision,
+                    precision=config.precision or "",
                     seed=config.seed,
                     threads=threads,
                     on_diverge=config.on_diverge,
@@ -457,7 +485,7 @@ def _check(config: SessionConfig) -> None:
         raise OptionError(f"devices {', '.join(config.devices)} name one twice", hint="cpu:2 means two CPU workers")
     if n is not None and n < len(config.devices):
         raise OptionError(f"n_envs = {n} cannot be shared by {len(config.devices)} workers")
-    if config.precision not in ("32", "64"):
+    if config.precision not in (None, "32", "64"):
         raise OptionError(f"precision = {config.precision!r}", hint='choose "32" or "64"')
 
 

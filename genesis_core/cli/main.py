@@ -1,0 +1,83 @@
+"""The command `genesis-studio`: finds the verb, and turns every way of failing into one message and an exit code.
+
+0 success, 1 our own fault or a machine that gave up (with a hint where the log is), 2 the user's mistake, 130 Ctrl+C.
+Module level stays free of heavy imports: spawned worker processes import it again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+VERBS = ("window", "record", "play", "info", "devices", "doctor", "bench", "run")
+OK, INTERNAL, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+_OWN = ("--help", "-h", "--version", "--install-completion", "--show-completion")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or (arguments[0] not in VERBS and arguments[0] not in _OWN):
+        arguments.insert(0, "window")  # genesis-studio [SCENE] [options]
+    from genesis_core.cli.verbs import run_app
+
+    return guarded(lambda: run_app(arguments), debug="--debug" in arguments)
+
+
+def guarded(call, debug: bool = False) -> int:
+    """The exit code of `call()`, with its errors told as users should hear them."""
+    from genesis_core.errors import GenesisError, WorkerError
+
+    try:
+        return call() or OK
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output (head, less) has seen enough
+        _silence_stdout()
+        return OK
+    except GenesisError as error:
+        _say(f"error: {error}")
+        return INTERNAL if isinstance(error, WorkerError) else MISTAKE
+    except MemoryError:
+        _say("error: out of memory\n  hint: use fewer environments (--envs)")
+        return INTERNAL
+    except Exception as error:
+        if debug:
+            raise
+        _say(
+            f"internal error: {type(error).__name__}: {error}\n"
+            f"  hint: please report this with the file {_crash_report(error)}; --debug shows the traceback here"
+        )
+        return INTERNAL
+
+
+def _say(text: str) -> None:
+    import contextlib
+
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _silence_stdout() -> None:
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _crash_report(error: BaseException) -> Path:
+    """Writes the traceback to a file in the log folder."""
+    import time
+    import traceback
+
+    from genesis_core.runtime.supervisor import log_folder
+
+    path = log_folder() / f"crash-{time.strftime('%Y%m%d-%H%M%S')}.log"
+    lines = [f"genesis-studio {' '.join(sys.argv[1:])}\n", *traceback.format_exception(error)]
+    path.write_text("".join(lines), errors="replace")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

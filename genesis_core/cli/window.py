@@ -1,0 +1,69 @@
+"""`genesis-studio [SCENE]`: the window; without a display the same scene is recorded instead."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from pathlib import Path
+
+from genesis_core.cli.common import CommonOptions, find_scene, has_display
+from genesis_core.errors import OptionError, SceneError
+
+
+def window(scene: str | None, common: CommonOptions) -> int:
+    """Opens the window; returns its exit code."""
+    path = _find(scene) if scene is not None else None
+    if not has_display():
+        return _record_instead(path, common)
+    devices = common.worker_devices(path) if common.devices or common.backend != "auto" else None
+    # genesis_core never imports app: the window is found by name, as a plug-in would be
+    module = importlib.import_module("app.__main__")
+    return module.open_window(
+        str(path) if path is not None else None,
+        devices=devices,
+        n_envs=common.envs,
+        precision=common.precision,
+        seed=common.seed,
+        env_spacing=common.spacing,
+    )
+
+
+def _find(text: str) -> Path:
+    """The scene's file; what is neither file nor scene may be a verb with a slip of the pen."""
+    from genesis_core.cli.main import VERBS
+
+    try:
+        return find_scene(text)
+    except SceneError as error:
+        near = difflib.get_close_matches(text, VERBS, 1, cutoff=0.6)
+        if not near or "/" in text or "." in text:
+            raise
+        raise OptionError(
+            f"'{text}' is neither a command nor a scene",
+            hint=f"did you mean `genesis-studio {near[0]}`? {error.hint}".strip(),
+        ) from None
+
+
+def _record_instead(path: Path | None, common: CommonOptions) -> int:
+    from genesis_core.cli.record import run_record
+    from genesis_core.record.plan import RecordOptions
+    from resources import scene_path
+
+    scene = path or scene_path()
+    print(
+        "no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): recording the scene instead of opening the window",
+        file=sys.stderr,
+    )
+    options = RecordOptions(
+        scene=scene,
+        n_envs=common.envs,
+        select="first:16",
+        layout="world",
+        devices=common.worker_devices(scene),
+        seed=common.seed,
+        precision=common.precision,
+        env_spacing=common.spacing,
+        force=True,
+    )
+    return run_record(options)

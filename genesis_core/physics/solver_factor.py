@@ -106,46 +106,64 @@ def pattern(m, d):
 
 # ------------------------------------------------------------------ factorization
 @inline
+def step33(H, U, a, u, c):
+    """One eliminated dof of `tile33`: the nine entries c minus its products."""
+    u0 = load(U, u)
+    u1 = load(U, u + 1)
+    u2 = load(U, u + 2)
+    x = -load(H, a)
+    y = -load(H, a + 1)
+    z = -load(H, a + 2)
+    return (
+        fma(x, u0, c[0]),
+        fma(x, u1, c[1]),
+        fma(x, u2, c[2]),
+        fma(y, u0, c[3]),
+        fma(y, u1, c[4]),
+        fma(y, u2, c[5]),
+        fma(z, u0, c[6]),
+        fma(z, u1, c[7]),
+        fma(z, u2, c[8]),
+    )
+
+
+@inline
 def tile33(d, c, nc, a, na, u, nu, n):
     """C -= A^T U for 3x3 entries: c, a, u address their first entries, nc, na, nu are the row lengths, n the depth."""
     H = d.hess
     U = d.hess_u
-    c00 = load(H, c)
-    c01 = load(H, c + 1)
-    c02 = load(H, c + 2)
-    c10 = load(H, c + nc)
-    c11 = load(H, c + nc + 1)
-    c12 = load(H, c + nc + 2)
-    c20 = load(H, c + 2 * nc)
-    c21 = load(H, c + 2 * nc + 1)
-    c22 = load(H, c + 2 * nc + 2)
-    for _ in range(n):
-        u0 = load(U, u)
-        u1 = load(U, u + 1)
-        u2 = load(U, u + 2)
-        x = -load(H, a)
-        c00 = fma(x, u0, c00)
-        c01 = fma(x, u1, c01)
-        c02 = fma(x, u2, c02)
-        x = -load(H, a + 1)
-        c10 = fma(x, u0, c10)
-        c11 = fma(x, u1, c11)
-        c12 = fma(x, u2, c12)
-        x = -load(H, a + 2)
-        c20 = fma(x, u0, c20)
-        c21 = fma(x, u1, c21)
-        c22 = fma(x, u2, c22)
+    t = (
+        load(H, c),
+        load(H, c + 1),
+        load(H, c + 2),
+        load(H, c + nc),
+        load(H, c + nc + 1),
+        load(H, c + nc + 2),
+        load(H, c + 2 * nc),
+        load(H, c + 2 * nc + 1),
+        load(H, c + 2 * nc + 2),
+    )
+    while n > 2:
+        t = step33(H, U, a, u, t)
+        t = step33(H, U, a - na, u - nu, t)
+        t = step33(H, U, a - 2 * na, u - 2 * nu, t)
+        a -= 3 * na
+        u -= 3 * nu
+        n -= 3
+    while n > 0:
+        t = step33(H, U, a, u, t)
         a -= na
         u -= nu
-    store(H, c, c00)
-    store(H, c + 1, c01)
-    store(H, c + 2, c02)
-    store(H, c + nc, c10)
-    store(H, c + nc + 1, c11)
-    store(H, c + nc + 2, c12)
-    store(H, c + 2 * nc, c20)
-    store(H, c + 2 * nc + 1, c21)
-    store(H, c + 2 * nc + 2, c22)
+        n -= 1
+    store(H, c, t[0])
+    store(H, c + 1, t[1])
+    store(H, c + 2, t[2])
+    store(H, c + nc, t[3])
+    store(H, c + nc + 1, t[4])
+    store(H, c + nc + 2, t[5])
+    store(H, c + 2 * nc, t[6])
+    store(H, c + 2 * nc + 1, t[7])
+    store(H, c + 2 * nc + 2, t[8])
 
 
 @inline
@@ -262,6 +280,20 @@ def factor_few(d, h, n, i, g):
 
 
 @inline
+def finish3(H, U, x, u, cols, l20, l21, l10, i0, i1, i2):
+    """One column of `rows3`."""
+    y = load(H, x + 2 * cols)
+    v = fma(l21, y, load(H, x + cols))
+    w = fma(l10, v, fma(l20, y, load(H, x)))
+    store(U, u + 2 * cols, y)
+    store(H, x + 2 * cols, y * i2)
+    store(U, u + cols, v)
+    store(H, x + cols, v * i1)
+    store(U, u, w)
+    store(H, x, w * i0)
+
+
+@inline
 def rows3(d, h, n, i, x, cols, u):
     """Finishes three rows of a block at x: eliminates the three dofs from each other, divides by D.
 
@@ -275,16 +307,14 @@ def rows3(d, h, n, i, x, cols, u):
     i0 = load(d.hess_dinv, i)
     i1 = load(d.hess_dinv, i + 1)
     i2 = load(d.hess_dinv, i + 2)
-    for c in range(cols):
-        y = load(H, x + 2 * cols + c)
-        store(U, u + 2 * cols + c, y)
-        store(H, x + 2 * cols + c, y * i2)
-        v = fma(l21, y, load(H, x + cols + c))
-        store(U, u + cols + c, v)
-        store(H, x + cols + c, v * i1)
-        w = fma(l10, v, fma(l20, y, load(H, x + c)))
-        store(U, u + c, w)
-        store(H, x + c, w * i0)
+    c = 0
+    while c + 2 < cols:
+        for j in range(3):
+            finish3(H, U, x + c + j, u + c + j, cols, l20, l21, l10, i0, i1, i2)
+        c += 3
+    while c < cols:
+        finish3(H, U, x + c, u + c, cols, l20, l21, l10, i0, i1, i2)
+        c += 1
 
 
 @inline

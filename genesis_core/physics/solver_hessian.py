@@ -505,6 +505,13 @@ def carried_row(m, d, k, i):
         store(d.hess, h, load(d.hess, h) + load(d.M, mass))
 
 
+@inline
+def carried_pair(d, h, i, a, b, f, g, s):
+    """Items h and i of H from items a and b of M and the forces f and g on the motion s."""
+    store(d.hess, h, carried_entry(load(d.M, a), f, s))
+    store(d.hess, i, carried_entry(load(d.M, b), g, s))
+
+
 @kernel
 def carried_rows(m, d, k, i):
     """Rows i and i + 1 of H over the panels that carry panel k, where the mass matrix lists all ancestors."""
@@ -519,10 +526,15 @@ def carried_rows(m, d, k, i):
         ma = m.M_rowadr[i] + m.panel_depth[q]
         mb = m.M_rowadr[i + 1] + m.panel_depth[q]
         h = d.hess_blk[k * np + q] + r * nq
-        for j in range(min(nq, i + 1 - m.panel_dof[q])):
-            s = load6(d.cdof, o + 6 * j)
-            store(d.hess, h + j, carried_entry(load(d.M, ma + j), f, s))
-            store(d.hess, h + nq + j, carried_entry(load(d.M, mb + j), g, s))
+        end = min(nq, i + 1 - m.panel_dof[q])
+        j = 0
+        while j + 2 < end:
+            for c in range(j, j + 3):
+                carried_pair(d, h + c, h + nq + c, ma + c, mb + c, f, g, load6(d.cdof, o + 6 * c))
+            j += 3
+        while j < end:
+            carried_pair(d, h + j, h + nq + j, ma + j, mb + j, f, g, load6(d.cdof, o + 6 * j))
+            j += 1
         q = m.panel_parent[q]
     h = d.hess_blk[k * np + k] + (r + 1) * m.panel_num[k] + r + 1
     x = load(d.M, m.M_rowadr[i + 1] + m.M_rownnz[i + 1] - 1)

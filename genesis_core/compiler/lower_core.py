@@ -128,13 +128,34 @@ def _reflect_actuators(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
 
 
 def _integrator(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
+    out["integrator"] = int(_simulated_integrator(mj))
     damped = bool((out["dof_damping"] > 0).any() or (out["dof_dampingpoly"] != 0).any())
     off = mj.opt.disableflags & (DisableFlag.EULERDAMP | DisableFlag.DAMPER)
-    out["euler_implicit"] = int(mj.opt.integrator == Integrator.EULER and damped and not off)
+    out["euler_implicit"] = int(out["integrator"] == Integrator.EULER and damped and not off)
     out["has_dampingpoly"] = int((out["dof_dampingpoly"] != 0).any())
+    out["freebody_jnt"] = _free_bodies(mj, out["integrator"])
+    out["nfreebody"] = len(out["freebody_jnt"])
     ids = np.full(mj.nmocap, 0, np.int64)
     for body, mocap in enumerate(mj.body_mocapid):
         if mocap >= 0:
             ids[mocap] = body
     out["mocap_bodyid"] = ids
     out["eq_active0"] = np.array(mj.eq_active0, float)
+
+
+def _simulated_integrator(mj: mujoco.MjModel) -> Integrator:
+    """The integrator that stands in for the model's (`support.py` tells the user where it is another)."""
+    implicit = mj.opt.integrator in (Integrator.IMPLICIT, Integrator.IMPLICITFAST)
+    return Integrator.IMPLICITFAST if implicit else Integrator.EULER
+
+
+def _free_bodies(mj: mujoco.MjModel, integrator: int) -> np.ndarray:
+    """Joints of bodies that float alone (trees of one free joint), under the implicit integrators."""
+    if integrator != Integrator.IMPLICITFAST:
+        return np.zeros(0, np.int64)
+    alone = [
+        j
+        for j in range(mj.njnt)
+        if mj.jnt_type[j] == JointType.FREE and (mj.dof_treeid == mj.dof_treeid[mj.jnt_dofadr[j]]).sum() == 6
+    ]
+    return np.array(alone, np.int64)

@@ -285,6 +285,11 @@ def tiny_code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return splat(builder, ir.Constant(float_ir(t.bits), 1e-280 if t.bits == 64 else 1.000000003171076851e-30), t)
 
 
+def epsilon_code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    t = sig.return_type
+    return splat(builder, ir.Constant(float_ir(t.bits), 2.0**-52 if t.bits == 64 else 2.0**-23), t)
+
+
 def widen_code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.fpext(args[0], sig.return_type.ir)
 
@@ -489,6 +494,12 @@ def lane_end(s):
 @stub(lane_source, tiny_code)
 def tiny(s):
     """A floor for denominators: 1e-30 (f32) or 1e-280 (f64), whose reciprocal is finite."""
+    raise NotImplementedError
+
+
+@stub(lane_source, epsilon_code)
+def epsilon(s):
+    """Distance from 1 to the next number."""
     raise NotImplementedError
 
 

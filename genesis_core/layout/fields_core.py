@@ -103,6 +103,8 @@ MODEL_FIELDS: list[Field] = [
     F("actuator_disabled", "i", "nu", doc="1 = its group is switched off, or it is not simulated"),
     F("implicit_actuators", "I", doc="1 = some actuator force depends on velocity"),
     F("euler_implicit", "I", doc="1 = Euler's velocity update treats joint damping implicitly"),
+    F("nfreebody", "I", doc="bodies that float alone, where the integrator has implicit gyroscopic forces"),
+    F("freebody_jnt", "i", "nfreebody"),
     # --- initial values of what has no qpos0
     F("mocap_bodyid", "i", "nmocap"),
     F("eq_active0", "r", "neq"),
@@ -159,7 +161,8 @@ WORK_FIELDS: list[Field] = [
     F("qacc", "r", "nv"),
     F("energy", "r", "2", "J", "potential, kinetic"),
     F("tmp", "r", "nv"),
-    F("lane_flag", "r", "4", doc="per lane: bad state, frozen, contacts, rows"),
+    F("free_block", "r", "36", doc="unsymmetric matrix of one free body"),
+    F("free_acc", "r", "nfreebody*6"),
 ]
 
 STATE_FIELDS: list[Field] = [

@@ -15,6 +15,7 @@ from genesis_core.lanes import (
 )
 from genesis_core.lanes.segment import segment
 from genesis_core.physics.actuation import DISABLE_ACTUATION, rotational_gear, velocity_gain
+from genesis_core.physics.gyroscopic import free_accelerations, take_free_accelerations
 from genesis_core.physics.inertia import factor, solve
 from genesis_core.physics.kinematics import BALL, FREE
 from genesis_core.physics.passive import DISABLE_DAMPER, damping_slope
@@ -87,16 +88,24 @@ def advance_positions(m, d):
             store(d.qpos, q, load(d.qpos, q) + h * load(d.qvel, dof))
 
 
+@kernel
+def implicit_acceleration(m, d):
+    """tmp = H^-1 (smooth and constraint forces)."""
+    implicit_matrix(m, d)
+    for i in range(m.nv):
+        store(d.tmp, i, load(d.qfrc_smooth, i) + load(d.qfrc_constraint, i))
+    free_accelerations(m, d, d.tmp)
+    factor(m, d.H, d.Hinv)
+    solve(m, d.H, d.Hinv, d.tmp)
+    take_free_accelerations(m, d, d.tmp)
+
+
 @segment("md")
 def integrate(m, d):
     """One timestep: velocities, then positions with the new velocities; remembers qacc for the solver's next start."""
     h = m.timestep
     if m.euler_implicit or m.integrator == IMPLICITFAST:
-        implicit_matrix(m, d)
-        factor(m, d.H, d.Hinv)
-        for i in range(m.nv):
-            store(d.tmp, i, load(d.qfrc_smooth, i) + load(d.qfrc_constraint, i))
-        solve(m, d.H, d.Hinv, d.tmp)
+        implicit_acceleration(m, d)
         for i in range(m.nv):
             store(d.qvel, i, load(d.qvel, i) + h * load(d.tmp, i))
     else:

@@ -7,7 +7,7 @@ Module level stays free of heavy imports: spawned worker processes import it aga
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 VERBS = ("window", "record", "play", "info", "devices", "doctor", "bench", "run")
@@ -18,14 +18,38 @@ _OWN = ("--help", "-h", "--version", "--install-completion", "--show-completion"
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    return guarded(lambda: _dispatch(arguments), debug="--debug" in arguments)
+
+
+def _dispatch(arguments: list[str]) -> int:
     if not arguments or (arguments[0] not in VERBS and arguments[0] not in _OWN):
-        arguments.insert(0, "window")  # genesis-studio [SCENE] [options]
+        if arguments and not arguments[0].startswith("-"):
+            _refuse_slip(arguments[0])
+        arguments = ["window", *arguments]  # genesis-studio [SCENE] [options]
     from genesis_core.cli.verbs import run_app
 
-    return guarded(lambda: run_app(arguments), debug="--debug" in arguments)
+    return run_app(arguments)
 
 
-def guarded(call, debug: bool = False) -> int:
+def _refuse_slip(word: str) -> None:
+    """A first word that is neither verb nor scene, but nearly a verb, is a slip of the pen."""
+    import difflib
+
+    from genesis_core.cli.common import find_scene
+    from genesis_core.errors import OptionError, SceneError
+
+    try:
+        find_scene(word)
+    except SceneError as error:
+        near = difflib.get_close_matches(word, VERBS, 1, cutoff=0.6)
+        if not near or "/" in word or "." in word:
+            raise
+        raise OptionError(
+            f"'{word}' is neither a command nor a scene", hint=f"did you mean `genesis-studio {near[0]}`? {error.hint}"
+        ) from None
+
+
+def guarded(call: Callable[[], int], debug: bool = False) -> int:
     """The exit code of `call()`, with its errors told as users should hear them."""
     from genesis_core.errors import GenesisError, WorkerError
 

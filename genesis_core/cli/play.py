@@ -91,9 +91,8 @@ def _print(facts: dict[str, Any]) -> None:
     table = Table(title=escape(facts["name"]), title_justify="left", show_header=False)
     table.add_row("recorded", f"{facts['created']}, {state}")
     table.add_row("scene", escape(facts["scene"]))
-    table.add_row(
-        "time", f"{facts['seconds']:.3f} s, {facts['moments']} moments of {facts['timestep'] * 1000:g} ms steps"
-    )
+    step = facts["timestep"] * 1000 * facts["state_every"]
+    table.add_row("time", f"{facts['seconds']:.3f} s, {facts['moments']} moments, one every {step:g} ms")
     numbers = ", ".join(map(str, envs[:12])) + (" ..." if len(envs) > 12 else "")
     table.add_row("environments", f"{len(envs)} of {facts['simulated_envs']}: {numbers}")
     table.add_row("quantities", ", ".join(f"{k} {v}" for k, v in facts["quantities"].items()))

@@ -11,7 +11,7 @@ import typer
 app = typer.Typer(
     name="genesis-studio",
     help="Simulates thousands of copies of a robot scene at once and shows any of them.\n\n"
-    "genesis-studio [SCENE] opens the window; SCENE is a file (.xml .urdf .toml .zip, a mesh) or a bundled scene's name.",
+    "genesis-studio [SCENE] opens the window. SCENE: a file (.xml .urdf .toml .zip, a mesh) or a bundled scene's name.",
     no_args_is_help=False,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -19,15 +19,14 @@ app = typer.Typer(
 )
 
 Scene = Annotated[str, typer.Argument(metavar="SCENE", help="a scene file, or the name of a bundled scene")]
+MaybeScene = Annotated[str | None, typer.Argument(metavar="SCENE", help="a scene file, or a bundled scene's name")]
 Json = Annotated[bool, typer.Option("--json", help="machine-readable output")]
 Backend = Annotated[str, typer.Option("--backend", help="auto, cpu, cuda or metal")]
 Devices = Annotated[str | None, typer.Option("--devices", help='"cpu", "cpu:2" (two CPU workers), "0,1", "all"')]
-Envs = Annotated[int | None, typer.Option("--envs", "-n", help="number of environments [default: the scene's]")]
-Spacing = Annotated[
-    str | None, typer.Option("--spacing", metavar="X,Y", help="[m] between environments in the drawing")
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="of the start states [default: the scene's]")]
-Precision = Annotated[str | None, typer.Option("--precision", help="32 or 64 bits [default: the scene's]")]
+Envs = Annotated[int | None, typer.Option("--envs", "-n", help="number of environments; else the scene's")]
+Spacing = Annotated[str | None, typer.Option("--spacing", metavar="X,Y", help="metres between environments as drawn")]
+Seed = Annotated[int | None, typer.Option("--seed", help="of the start states; else the scene's")]
+Precision = Annotated[str | None, typer.Option("--precision", help="32 or 64 bits; else the scene's")]
 Debug = Annotated[bool, typer.Option("--debug", help="tracebacks instead of short messages", hidden=True)]
 
 
@@ -56,18 +55,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and exit")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,
 ) -> None:
     """Options of all verbs."""
 
 
 @app.command()
 def window(
-    scene: Annotated[
-        str | None, typer.Argument(metavar="[SCENE]", help="a scene file, or a bundled scene's name")
-    ] = None,
+    scene: MaybeScene = None,
     envs: Envs = None,
     devices: Devices = None,
     backend: Backend = "auto",
@@ -87,16 +82,18 @@ def record(
     scene: Scene,
     envs: Envs = None,
     steps: Annotated[int | None, typer.Option(help="simulation steps")] = None,
-    seconds: Annotated[float | None, typer.Option(help="[s] simulated, instead of --steps")] = None,
+    seconds: Annotated[float | None, typer.Option(help="seconds to simulate, instead of --steps")] = None,
     select: Annotated[
         str | None, typer.Option(help='environments to record: "0,5", "0-7", "first:4", "random:4", "all"')
     ] = None,
     camera: Annotated[str | None, typer.Option(help='a camera\'s name, or "azimuth,elevation,distance"')] = None,
-    size: Annotated[str | None, typer.Option(metavar="WxH", help="[pixel] of the video [default: 1280x720]")] = None,
-    fps: Annotated[int | None, typer.Option(help="pictures per simulated second [default: 30]")] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="WxH", help="pixels of the video; else the scene's, or 1280x720")
+    ] = None,
+    fps: Annotated[int | None, typer.Option(help="pictures per simulated second; else the scene's, or 30")] = None,
     layout: Annotated[str, typer.Option(help="tiles: one environment each; world: side by side")] = "tiles",
     out: Annotated[Path, typer.Option("--out", "-o", help="folder for the files")] = Path("out"),
-    name: Annotated[str, typer.Option(help="of the files [default: the scene's]")] = "",
+    name: Annotated[str, typer.Option(help="of the files; else the scene's")] = "",
     video: Annotated[bool | None, typer.Option("--video/--no-video", help="write an MP4 and a PNG of its end")] = None,
     states: Annotated[bool | None, typer.Option("--states/--no-states", help="write a state recording")] = None,
     state_every: Annotated[int, typer.Option(help="steps between recorded states")] = 1,
@@ -141,9 +138,9 @@ def play(
     video: Annotated[
         Path | None, typer.Option(metavar="FILE.mp4", help="draw the recorded states into a video")
     ] = None,
-    select: Annotated[str | None, typer.Option(help="which of the recorded environments [default: all]")] = None,
+    select: Annotated[str | None, typer.Option(help="which of the recorded environments; else all")] = None,
     camera: Annotated[str | None, typer.Option(help='a camera\'s name, or "azimuth,elevation,distance"')] = None,
-    size: Annotated[str | None, typer.Option(metavar="WxH", help="[pixel]")] = None,
+    size: Annotated[str | None, typer.Option(metavar="WxH", help="pixels")] = None,
     fps: Annotated[int | None, typer.Option(help="pictures per simulated second")] = None,
     layout: Annotated[str | None, typer.Option(help="tiles or world")] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="overwrite the video")] = False,
@@ -168,9 +165,7 @@ def play(
 
 @app.command()
 def info(
-    scene: Annotated[
-        str | None, typer.Argument(metavar="SCENE", help="a scene file, or a bundled scene's name")
-    ] = None,
+    scene: MaybeScene = None,
     as_json: Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="print the JSON schema of scene files")] = False,
     full: Annotated[bool, typer.Option("--full", help="list every joint and actuator")] = False,
@@ -205,17 +200,17 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[SCENE]...",
-            help="bundled scenes, files, or the presets humanoid-air, humanoid-drop, quadruped-stand, arm-grip, wall-50; "
-            '"speed" names all presets [default: the bundled scenes]',
+            help="bundled scenes, files, or the presets humanoid-air, humanoid-drop, quadruped-stand, arm-grip, "
+            'wall-50; "speed" names all presets; without any the bundled scenes',
         ),
     ] = None,
     envs: Annotated[str, typer.Option(help="numbers of environments")] = "1,64,1024",
     against: Annotated[str, typer.Option(help='"mujoco": measure its rollout beside ours')] = "",
-    steps: Annotated[int | None, typer.Option(help="steps of one measurement [default: by --time]")] = None,
+    steps: Annotated[int | None, typer.Option(help="steps of one measurement; else by --time")] = None,
     precision: Annotated[str, typer.Option(help="32 or 64 bits")] = "32",
-    threads: Annotated[int | None, typer.Option(help="[default: all cores]")] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads; else all cores")] = None,
     rounds: Annotated[int, typer.Option(help="measurements, of which the median counts")] = 5,
-    seconds: Annotated[float, typer.Option("--time", help="[s] wall time of one measurement")] = 1.0,
+    seconds: Annotated[float, typer.Option("--time", help="wall time of one measurement in seconds")] = 1.0,
     seed: Annotated[int, typer.Option(help="of states and controls")] = 0,
     start: Annotated[bool, typer.Option("--start", help="time a fresh process up to its first step")] = False,
     cold: Annotated[bool, typer.Option("--cold", help="with --start: without the kernel cache")] = False,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from pathlib import Path
 
 from genesis_core.cli.common import CommonOptions, find_scene, has_display
-from genesis_core.errors import OptionError, SceneError
 
 
 def window(scene: str | None, common: CommonOptions) -> int:
     """Opens the window; returns its exit code."""
-    path = _find(scene) if scene is not None else None
+    path = find_scene(scene) if scene is not None else None
     if not has_display():
         return _record_instead(path, common)
     devices = common.worker_devices(path) if common.devices or common.backend != "auto" else None
@@ -29,22 +27,6 @@ def window(scene: str | None, common: CommonOptions) -> int:
     )
 
 
-def _find(text: str) -> Path:
-    """The scene's file; what is neither file nor scene may be a verb with a slip of the pen."""
-    from genesis_core.cli.main import VERBS
-
-    try:
-        return find_scene(text)
-    except SceneError as error:
-        near = difflib.get_close_matches(text, VERBS, 1, cutoff=0.6)
-        if not near or "/" in text or "." in text:
-            raise
-        raise OptionError(
-            f"'{text}' is neither a command nor a scene",
-            hint=f"did you mean `genesis-studio {near[0]}`? {error.hint}".strip(),
-        ) from None
-
-
 def _record_instead(path: Path | None, common: CommonOptions) -> int:
     from genesis_core.cli.record import run_record
     from genesis_core.record.plan import RecordOptions
@@ -52,7 +34,7 @@ def _record_instead(path: Path | None, common: CommonOptions) -> int:
 
     scene = path or scene_path()
     print(
-        "no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): recording the scene instead of opening the window",
+        "no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): recording the scene in place of a window",
         file=sys.stderr,
     )
     options = RecordOptions(

@@ -23,6 +23,9 @@ from genesis_core.errors import SceneError
 __all__ = ["Composed", "EntityPart", "EntitySpec", "MaterialSpec", "OptionsSpec", "compose", "entity_pose"]
 
 
+_OVERLAP = 1e-3  # [m] links that are deeper in each other than this at the start pass through each other
+
+
 @dataclass
 class EntityPart:
     """Where an entity went: its prefix, the bodies at its root, and its pose."""
@@ -33,6 +36,7 @@ class EntityPart:
     pos: np.ndarray
     quat: np.ndarray
     roots: list[str] = field(default_factory=list)  # names of its outermost bodies, as compiled
+    lowest: float = 0.0  # [m] lowest point of a fixed robot below its origin (0 where it is not known)
 
 
 @dataclass
@@ -48,8 +52,45 @@ class Composed:
         """The compiled model; SceneError names the element where MuJoCo refuses it."""
         with mujoco_warnings(self.warnings):
             mj = compile_spec(self.spec, self.sources, self.warnings)
+            if self._exclude_overlaps(mj):
+                mj = compile_spec(self.spec, self.sources, self.warnings)
         _move_keyframes(mj, self.parts)
         return mj
+
+    def _exclude_overlaps(self, mj: mujoco.MjModel) -> bool:
+        """Excludes links of URDF robots that overlap where the robot starts, as other simulators do.
+
+        Their shapes are drawn generously; MuJoCo would drive them apart with great force.
+        """
+        prefixes = [part.prefix for part in self.parts if part.type == "urdf"]
+        if not prefixes or not mj.ngeom:
+            return False
+        data = mujoco.MjData(mj)
+        mujoco.mj_kinematics(mj, data)
+        mujoco.mj_comPos(mj, data)
+        mujoco.mj_collision(mj, data)
+        owner = [_owner(mj, b, self.parts) for b in range(mj.nbody)]
+        pairs: dict[tuple[str, str], float] = {}
+        for contact in data.contact:
+            first, second = sorted(int(mj.geom_bodyid[g]) for g in (contact.geom1, contact.geom2))
+            if contact.dist < -_OVERLAP and owner[first] is not None and owner[first] is owner[second]:
+                names = mj.body(first).name, mj.body(second).name
+                pairs[names] = min(pairs.get(names, 0.0), float(contact.dist))
+        for first_name, second_name in pairs:
+            self.spec.add_exclude(bodyname1=first_name, bodyname2=second_name)
+        if pairs:
+            shown = ", ".join(f"{a} and {b} by {-1000 * d:.0f} mm" for (a, b), d in list(pairs.items())[:4])
+            more = f" and {len(pairs) - 4} more pairs" if len(pairs) > 4 else ""
+            self.warnings.append(f"links overlap at the start, they pass through each other: {shown}{more}")
+        return bool(pairs)
+
+
+def _owner(mj: mujoco.MjModel, body: int, parts: Sequence[EntityPart]) -> EntityPart | None:
+    """The URDF robot that a body belongs to."""
+    while body and int(mj.body_parentid[body]):
+        body = int(mj.body_parentid[body])
+    name = mj.body(body).name
+    return next((part for part in parts if part.type == "urdf" and name in part.roots), None)
 
 
 def entity_pose(entity: EntitySpec) -> tuple[np.ndarray, np.ndarray]:
@@ -136,23 +177,24 @@ class _Builder:
             source = read_xml(find_file(entity.file, self.folder, f"{entity.type} file", f'entity "{entity.name}"'))
         self.sources.append(source)
         with mujoco_warnings(self.warnings):
-            child, lift = self._child(entity, source)
+            child, lift, lowest = self._child(entity, source)
         pos = pos + lift if "pos" not in entity.model_fields_set else pos
         self.merger.add(child, source)
         self.has_light = self.has_light or bool(child.lights)
         roots = [body.name for body in child.worldbody.bodies]
         frame = self.spec.worldbody.add_frame(pos=pos, quat=quat)
         self._attach(child, prefix, frame, source)
-        self.parts.append(EntityPart(name, entity.type, prefix, pos, quat, [prefix + r for r in roots]))
+        names = [prefix + r for r in roots]
+        self.parts.append(EntityPart(name, entity.type, prefix, pos, quat, names, pos[2] + lowest))
 
-    def _child(self, entity: EntitySpec, source: XmlSource) -> tuple[mujoco.MjSpec, np.ndarray]:
-        """The entity's own model, and how far a free robot must be lifted to stand on the ground."""
-        lift = np.zeros(3)
+    def _child(self, entity: EntitySpec, source: XmlSource) -> tuple[mujoco.MjSpec, np.ndarray, float]:
+        """The entity's own model, how far a free robot must be lifted to stand, and its lowest point."""
+        lift, lowest = np.zeros(3), 0.0
         if source.root.tag == "robot":
             from genesis_core.compiler.urdf import read_urdf
 
             robot = read_urdf(source, entity, self.warnings)
-            child, lift = robot.spec, np.array([0.0, 0.0, robot.lift])
+            child, lift, lowest = robot.spec, np.array([0.0, 0.0, robot.lift]), robot.lowest
         else:
             child = read_mjcf(source)
             _fix_or_free(child, entity, source)
@@ -162,8 +204,8 @@ class _Builder:
         scale = float(entity.scale)  # type: ignore[arg-type]
         if scale != 1.0:
             scale_spec(child, scale)
-            lift = lift * scale
-        return child, lift
+            lift, lowest = lift * scale, lowest * scale
+        return child, lift, lowest
 
     def _attach(self, child: mujoco.MjSpec, prefix: str, frame: mujoco.MjsFrame, source: XmlSource) -> None:
         ignored: list[str] = []  # conflicts of options are reported by the merger, in plain words

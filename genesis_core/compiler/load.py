@@ -151,6 +151,8 @@ def _load_spec(spec: SceneSpec, folder: Path, path: Path | None, report: Report)
     """A scene of entities."""
     with _placed(spec, path):
         composed = compose(spec.entities, spec.options, folder)
+        if path is not None and path.suffix.lower() != ".toml":
+            _lower_floor(composed)
         add_cameras(composed.spec, spec.cameras)
         report("compiling the scene", 0.3)
         mj = composed.compile()
@@ -159,6 +161,14 @@ def _load_spec(spec: SceneSpec, folder: Path, path: Path | None, report: Report)
     only_one = len([e for e in spec.entities if e.type != "plane"]) == 1
     parts = _Parts(mj, composed.sources, composed.parts, view and only_one, stat and only_one)
     return _finish(spec, parts, composed.warnings, path, report, composed)
+
+
+def _lower_floor(composed: Composed) -> None:
+    """Puts the floor that a robot file gets below robots that reach under their origin."""
+    lowest = min((part.lowest for part in composed.parts), default=0.0)
+    floor = composed.spec.geom("floor")
+    if lowest < -1e-6 and floor is not None:
+        floor.pos = [0.0, 0.0, 1.1 * lowest]
 
 
 @contextmanager

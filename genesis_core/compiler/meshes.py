@@ -15,7 +15,8 @@ from genesis_core.compiler.source import MAX_ASSET_BYTES, MESH_SUFFIXES, check_f
 from genesis_core.errors import SceneError
 
 MAX_FACES = 5_000_000
-MAX_IMAGE_SIDE = 4096  # larger pictures are halved until they fit
+MAX_IMAGE_SIDE = 1024  # [pixel] larger pictures are made smaller: a robot seldom fills the window
+MAX_IMAGE_PIXELS = 1 << 28  # more than this is refused
 _STL_FACE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 _FLAT = 1e-6  # a mesh thinner than this share of its size has no volume
 
@@ -217,7 +218,7 @@ def read_image(path: Path) -> np.ndarray:
     raw = read_bytes(path, what="picture")
     try:
         with Image.open(io.BytesIO(raw)) as image:
-            if image.width * image.height > MAX_IMAGE_SIDE**2 * 16:
+            if image.width * image.height > MAX_IMAGE_PIXELS:
                 raise SceneError(
                     f"the picture has {image.width}x{image.height} pixels", file=path, hint="make it smaller"
                 )
@@ -229,8 +230,8 @@ def read_image(path: Path) -> np.ndarray:
 
 
 def _image_array(image: Any) -> np.ndarray:
-    while max(image.size) > MAX_IMAGE_SIDE:
-        image = image.resize((max(1, image.width // 2), max(1, image.height // 2)))
+    if max(image.size) > MAX_IMAGE_SIDE:
+        image.thumbnail((MAX_IMAGE_SIDE, MAX_IMAGE_SIDE))  # decodes JPEG at the smaller size at once
     transparent = image.mode in ("RGBA", "LA") or "transparency" in image.info
     return np.asarray(image.convert("RGBA" if transparent else "RGB"), np.uint8)
 

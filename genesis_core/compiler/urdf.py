@@ -26,11 +26,12 @@ _QUIET_TAGS = frozenset(("link", "joint", "material", "mujoco"))
 
 @dataclass
 class Robot:
-    """A URDF as an editable model; `lift` is how far its origin is above its lowest point if it floats [m]."""
+    """A URDF as an editable model; `lift` is how high its origin must be for it to stand on the ground if it floats."""
 
     spec: mujoco.MjSpec
     lift: float
     fixed: bool
+    lowest: float  # [m] of its shapes above its origin, joints at zero
 
 
 @dataclass
@@ -79,13 +80,15 @@ class _Builder:
         self._settle_masses(fixed)
         self._add_mimics()
         self._add_actuators()
-        if not self.entity.self_collision:
+        if self.entity.self_collision:
+            self._exclude_neighbours()
+        else:
             self._exclude_all()
         self._report_tags()
         if self.entity.merge_fixed_links:
             self.spec.fuse_static()
-        lift = 0.0 if not np.isfinite(self.lowest) else -self.lowest
-        return Robot(self.spec, lift if not fixed else 0.0, fixed)
+        lowest = float(self.lowest) if np.isfinite(self.lowest) else 0.0
+        return Robot(self.spec, 0.0 if fixed else -lowest, fixed, lowest)
 
     # --- the tree
 
@@ -286,6 +289,33 @@ class _Builder:
                 actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
                 actuator.ctrlrange = span
             del made
+
+    def _exclude_neighbours(self) -> None:
+        """Links on both sides of a joint may overlap. MuJoCo lets them by itself, but not next to a fixed base."""
+        for joint in self.tree.joints.values():
+            parent, child = self.placed[joint.parent], self.placed[joint.child]
+            if joint.type == "fixed" or not self._is_static(parent):
+                continue
+            for first in self._welded(joint.parent):
+                for second in self._welded(child.link.name):
+                    if self.placed[first].body is not self.spec.worldbody:
+                        self.spec.add_exclude(bodyname1=first, bodyname2=second)
+
+    def _welded(self, name: str) -> list[str]:
+        """Links with collision shapes in the group of links that are fixed to each other around one."""
+        found, stack = [], [name]
+        seen = {name}
+        while stack:
+            link = stack.pop()
+            if self.placed[link].link.collisions:
+                found.append(link)
+            near = [j.child for j in self.tree.children.get(link, ()) if j.type == "fixed"]
+            above = self.tree.parent_joint.get(link)
+            if above is not None and above.type == "fixed":
+                near.append(above.parent)
+            stack.extend(n for n in near if n not in seen)
+            seen.update(near)
+        return found
 
     def _exclude_all(self) -> None:
         names = [n for n, p in self.placed.items() if p.body is not self.spec.worldbody and p.link.collisions]

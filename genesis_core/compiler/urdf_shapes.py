@@ -44,6 +44,7 @@ class Shapes:
         self._hull_assets: dict[tuple[Path, tuple[float, ...]], str] = {}
         self._boxes: dict[str, list[np.ndarray]] = {}  # link -> points around its shapes, link frame
         self._names: set[str] = set()
+        self._unseen: list[tuple[Link, Node, str]] = []  # visuals of the link at hand that could not be read
         self.meshdir, self.strip = self._extension()
         for node in source.root.all("material"):
             self._read_material(node)
@@ -67,11 +68,26 @@ class Shapes:
             around = self._add_collision(body, link, node, k, shown)
             if around is not None:
                 touching.append(around)
+        self._report_unseen(body, link, bool(shown) or len(self._unseen) < len(link.visuals))
         points = touching or self._boxes.get(link.name, [])
         if touching:
             self._boxes[link.name] = touching  # sizes are taken from what touches where there is any
         rotation = matrix(quat)
         return min((float((pos + p @ rotation.T)[:, 2].min()) for p in points), default=np.inf)
+
+    def _report_unseen(self, body: mujoco.MjsBody, link: Link, something: bool) -> None:
+        """Warns about visuals that could not be read; a link with no other shows its collision shapes."""
+        if not self._unseen:
+            return
+        instead = ""
+        touching = [geom for geom in body.geoms if geom.group == COLLISION_GROUP]
+        if not something and touching:
+            instead = "; its collision shapes are shown"
+            for geom in touching:
+                geom.group = VISUAL_GROUP
+        for _, shape, text in self._unseen:
+            self.warnings.append(f"link '{link.name}' (line {shape.line}): a visual is not shown{instead}: {text}")
+        self._unseen.clear()
 
     def half_extents(self, link: Link) -> np.ndarray | None:
         """Half edges (3,) of the box around a link's shapes [m], None without shapes."""
@@ -105,9 +121,7 @@ class Shapes:
         try:
             key, parts = self._mesh(shape, link)
         except SceneError as error:
-            self.warnings.append(
-                f"link '{link.name}' (line {shape.line}) is not shown: {error.what}. {error.hint}".rstrip(". ")
-            )
+            self._unseen.append((link, shape, f"{error.what}. {error.hint}".rstrip(". ")))
             return []
         for name, part in zip(self._visual_names(key, parts), parts, strict=True):
             if not name:

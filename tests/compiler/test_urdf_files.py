@@ -115,7 +115,8 @@ def test_a_mesh_lands_where_the_file_puts_it(tmp_path: Path) -> None:
 def test_a_missing_visual_warns_and_a_missing_collision_mesh_is_an_error(tmp_path: Path) -> None:
     visual = '<visual><geometry>\n<mesh filename="package://p/no.obj"/></geometry></visual>'
     loaded = load(tmp_path, robot(INERTIAL + visual + BALL))
-    assert said(loaded, "link 'a' (line 3)", "not shown", "package://p/no.obj")
+    assert said(loaded, "link 'a' (line 3)", "not shown; its collision shapes are shown", "package://p/no.obj")
+    assert loaded.bundle.geom_group.tolist() == [2]
     with pytest.raises(SceneError, match=r"collision mesh of link 'a'.*does not exist") as caught:
         load(tmp_path, robot(INERTIAL + visual.replace("visual", "collision")))
     assert (caught.value.line, caught.value.file) == (3, str(tmp_path / "r.urdf"))
@@ -280,6 +281,31 @@ def test_links_that_no_joint_moves_can_be_merged(tmp_path: Path) -> None:
     assert merged.nbody < apart.nbody
     np.testing.assert_allclose(merged.body_subtreemass[0], apart.body_subtreemass[apart.body("b").id])
     np.testing.assert_allclose(merged.dof_M0, apart.dof_M0)
+
+
+def test_links_that_overlap_at_the_start_pass_through_each_other(tmp_path: Path) -> None:
+    big = '<collision><geometry><sphere radius="1.5"/></geometry></collision>'
+    loaded = load(tmp_path, robot(INERTIAL + big, INERTIAL + BALL, INERTIAL + big), fixed=False)
+    assert said(loaded, "overlap at the start", "a and c by 1000 mm")
+    assert loaded.mj.nexclude == 1
+    apart = load(tmp_path, robot(INERTIAL + BALL, INERTIAL + BALL, INERTIAL + BALL), fixed=False)
+    assert apart.mj.nexclude == 0
+
+
+def test_links_beside_a_fixed_base_do_not_push_it(tmp_path: Path) -> None:
+    """MuJoCo's filter of parents leaves out bodies of the world; every arm's first joint would be blocked."""
+    touching = '<collision><geometry><sphere radius="0.5005"/></geometry></collision>'
+    mj = load(tmp_path, robot(INERTIAL + touching, INERTIAL + touching), fixed=True).mj
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    assert data.ncon == 0
+
+
+def test_the_floor_of_an_opened_robot_is_below_it(tmp_path: Path) -> None:
+    wheel = '<collision><geometry><sphere radius="0.5"/></geometry></collision>'
+    (tmp_path / "r.urdf").write_text(robot(INERTIAL, INERTIAL + wheel).replace("0 0 1", "0 0 0"))
+    loaded = load_scene(tmp_path / "r.urdf")
+    assert loaded.mj.geom("floor").pos[2] == pytest.approx(-0.55)
 
 
 def test_self_collision_can_be_switched_off(tmp_path: Path) -> None:

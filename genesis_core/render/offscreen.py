@@ -32,7 +32,7 @@ class Target:
         self._buffers: list[int] = []
         self.draw_id = self._make(self.samples)
         self._read_id = self._make(1) if self.samples > 1 else self.draw_id
-        self._pixels = np.empty((height, width, 4), np.uint8)
+        self._pixels = np.empty((height, width, 3), np.uint8)
 
     def _make(self, samples: int) -> int:
         gl = self._gl
@@ -58,7 +58,10 @@ class Target:
         return frame
 
     def read(self) -> np.ndarray:
-        """The picture, (height, width, 3) uint8, first row on top. BGRA is the cheap format to read."""
+        """The picture, (height, width, 3) uint8, first row on top.
+
+        Read as RGB: the driver packs three bytes faster than NumPy reorders four.
+        """
         gl = self._gl
         if self._read_id != self.draw_id:
             size = (0, 0, self.width, self.height)
@@ -66,12 +69,9 @@ class Target:
             gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._read_id)
             gl.glBlitFramebuffer(*size, *size, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._read_id)
-        gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 4)
-        gl.glReadPixels(0, 0, self.width, self.height, gl.GL_BGRA, gl.GL_UNSIGNED_BYTE, self._pixels)
-        picture = np.empty((self.height, self.width, 3), np.uint8)
-        for channel in range(3):  # five times faster than one copy with a reversed last axis
-            picture[:, :, channel] = self._pixels[::-1, :, 2 - channel]
-        return picture
+        gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 1)
+        gl.glReadPixels(0, 0, self.width, self.height, gl.GL_RGB, gl.GL_UNSIGNED_BYTE, self._pixels)
+        return self._pixels[::-1].copy()
 
     def close(self) -> None:
         gl = self._gl
@@ -103,7 +103,7 @@ class OffscreenRenderer:
         from genesis_core.render.scene_renderer import SceneRenderer
 
         self.info = context_info()
-        self.scene = SceneRenderer(bundle, quality or Quality.pictures(self.info["renderer"]), theme)
+        self.scene = SceneRenderer(bundle, quality or Quality.pictures(self.info["renderer"], height), theme)
         self.width, self.height = width, height
         self._target = Target(width, height, self.scene.quality.samples)
 

@@ -23,11 +23,16 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
         return SOFTWARE if is_software(renderer) else HIGH
 
     @classmethod
-    def pictures(cls, renderer: str) -> Quality:
-        """For pictures and videos: smooth edges cost a fifth more time on a software renderer, and stay."""
-        return SOFTWARE_PICTURES if is_software(renderer) else HIGH
+    def pictures(cls, renderer: str, height: int) -> Quality:
+        """For pictures and videos: smooth edges cost a fifth more time on a software renderer, and stay.
+
+        A small picture does not need a large shadow map.
+        """
+        if not is_software(renderer):
+            return HIGH
+        size = 512 if height <= 600 else 1024
+        return msgspec.structs.replace(SOFTWARE, name="software pictures", samples=4, shadow_size=size)
 
 
 HIGH = Quality()
 SOFTWARE = Quality(name="software", shadow_size=1024, soft_shadows=False, samples=1, detail=0.6)
-SOFTWARE_PICTURES = Quality(name="software pictures", shadow_size=1024, soft_shadows=False, samples=4, detail=0.6)

@@ -178,7 +178,8 @@ class SceneRenderer:
         if key not in self._programs:
             if kind == "geom":
                 fragment = shaders.with_soft_shadows(shaders.geom_fragment(texture), self.quality.soft_shadows)
-                program = gloo.Program(shaders.GEOM_VERT, fragment)
+                vertex = shaders.textured(shaders.GEOM_VERT) if texture else shaders.GEOM_VERT
+                program = gloo.Program(vertex, fragment)
             elif kind == "shadow":
                 program = gloo.Program(shaders.SHADOW_VERT, shaders.SHADOW_FRAG)
             else:
@@ -271,14 +272,12 @@ class SceneRenderer:
                 ready.add(kind)
                 self.set_lighting(program, lighting)
                 program["u_view_projection"] = view_projection.T.astype(np.float32)
+            mesh: tuple[str, ...] = ("a_pos", "a_cap", "a_nrm")
+            looks: tuple[str, ...] = ("a_scale", "a_rgba", "a_material")
             if kind:
                 program["u_texture"] = self._texture(batch.texture)
-            bind(
-                program,
-                batch,
-                mesh=("a_pos", "a_cap", "a_nrm", "a_uv"),
-                looks=("a_scale", "a_rgba", "a_material", "a_tex"),
-            )
+                mesh, looks = (*mesh, "a_uv"), (*looks, "a_tex")
+            bind(program, batch, mesh, looks)
             program.draw("triangles", batch.buffers["faces"])
 
     def _draw_sky(self, camera: Camera, aspect: float) -> None:

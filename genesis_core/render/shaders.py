@@ -94,15 +94,17 @@ GEOM_VERT = (
     INSTANCE_INPUTS
     + """
 attribute vec3 a_nrm;
-attribute vec2 a_uv;
 attribute vec4 a_rgba;
 attribute vec4 a_material;   // specular, shininess, emission, reflectance
+#ifdef TEXTURED
+attribute vec2 a_uv;
 attribute vec4 a_tex;        // texrepeat x, y; 1 = by uv, 2 = by position; 1 = repeats per metre
+varying vec3 v_local;
+varying vec2 v_uv;
+#endif
 uniform mat4 u_view_projection;
 varying vec3 v_world;
 varying vec3 v_nrm;
-varying vec3 v_local;
-varying vec2 v_uv;
 varying vec4 v_rgba;
 varying vec4 v_material;
 void main() {
@@ -110,9 +112,11 @@ void main() {
     v_world = to_world(p);
     vec3 n = a_nrm / max(a_scale.xyz, vec3(1e-6));
     v_nrm = vec3(dot(a_r0.xyz, n), dot(a_r1.xyz, n), dot(a_r2.xyz, n));
+#ifdef TEXTURED
     v_local = a_pos;
     vec2 flat_uv = 0.5 * (a_tex.w > 0.5 ? p.xy : a_pos.xy) + 0.5;
     v_uv = (a_tex.z > 1.5 ? flat_uv : a_uv) * a_tex.xy;
+#endif
     v_rgba = a_rgba;
     v_material = a_material;
     gl_Position = u_view_projection * vec4(v_world, 1.0);
@@ -125,8 +129,10 @@ GEOM_FRAG = (
 #version 120
 varying vec3 v_world;
 varying vec3 v_nrm;
+#ifdef TEXTURED
 varying vec3 v_local;
 varying vec2 v_uv;
+#endif
 varying vec4 v_rgba;
 varying vec4 v_material;
 """
@@ -160,13 +166,18 @@ def with_soft_shadows(fragment: str, soft: bool) -> str:
     return fragment.replace("#version 120\n", "#version 120\n#define SOFT_SHADOWS\n") if soft else fragment
 
 
+def textured(source: str) -> str:
+    """The shader with texture coordinates."""
+    return source.replace("#version 120\n", "#version 120\n#define TEXTURED\n")
+
+
 def geom_fragment(texture: str) -> str:
     """Fragment shader without a texture (""), with "2d", or with "cube"."""
     code = {"": None, "2d": TEXTURE_2D, "cube": TEXTURE_CUBE}[texture]
     if code is None:
         return GEOM_FRAG
     head, rest = GEOM_FRAG.split("//TEXTURE")
-    return head + code + rest.split("//END")[1]
+    return textured(head + code + rest.split("//END")[1])
 
 
 SHADOW_VERT = (

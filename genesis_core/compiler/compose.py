@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis_core.compiler.entities import EntitySpec, MaterialSpec, OptionsSpec
 from genesis_core.compiler.locate import find_file
-from genesis_core.compiler.mjcf import compile_spec, mujoco_warnings, read_mjcf
+from genesis_core.compiler.mjcf import compile_spec, forget_assets, mujoco_warnings, read_mjcf
 from genesis_core.compiler.options import OptionMerger
 from genesis_core.compiler.pose import IDENTITY, euler_to_quat, matrix, multiply
 from genesis_core.compiler.primitives import add_plane, add_primitive
@@ -50,6 +50,7 @@ class Composed:
 
     def compile(self) -> mujoco.MjModel:
         """The compiled model; SceneError names the element where MuJoCo refuses it."""
+        forget_assets()
         with mujoco_warnings(self.warnings):
             mj = compile_spec(self.spec, self.sources, self.warnings)
             if self._exclude_overlaps(mj):

@@ -17,7 +17,7 @@ from genesis_core.compiler.archive import unpacked
 from genesis_core.compiler.bundle import build_bundle
 from genesis_core.compiler.compose import Composed, EntityPart, compose
 from genesis_core.compiler.entities import EntitySpec
-from genesis_core.compiler.mjcf import compile_spec, mujoco_warnings, read_mjcf
+from genesis_core.compiler.mjcf import compile_spec, forget_assets, mujoco_warnings, read_mjcf
 from genesis_core.compiler.options import OptionMerger
 from genesis_core.compiler.scenefile import (
     CameraSpec,
@@ -134,6 +134,7 @@ def _load_mjcf(xml: XmlSource, overrides: dict[str, Any] | None, report: Report)
     entity = {"type": "mjcf", "name": path.stem, "file": str(path.resolve()), "prefix": ""}
     spec = spec_from_dict(merged({"name": path.stem, "entities": [entity]}, overrides))
     warnings: list[str] = []
+    forget_assets()
     with mujoco_warnings(warnings):
         editable = read_mjcf(xml)
         OptionMerger().apply(editable, spec.options)

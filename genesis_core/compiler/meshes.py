@@ -249,19 +249,26 @@ def thickness(vertices: np.ndarray) -> float:
 def add_mesh_asset(spec: mujoco.MjSpec, name: str, part: MeshPart, visual: bool) -> mujoco.MjsMesh:
     """A mesh asset from triangles held in memory."""
     mesh = spec.add_mesh(name=name)
-    mesh.uservert = np.ascontiguousarray(part.vertices, np.float32).ravel()
-    mesh.userface = np.ascontiguousarray(part.faces, np.int32).ravel()
+    fill_mesh(mesh, part, visual)
     if visual:
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # visuals need not be closed
-        if part.normals is not None:
-            mesh.usernormal = np.ascontiguousarray(part.normals, np.float32).ravel()
-            mesh.userfacenormal = mesh.userface
-        if part.uv is not None:
-            uv = part.uv.astype(np.float32).copy()
-            uv[:, 1] = 1.0 - uv[:, 1]  # MuJoCo counts from the first image row
-            mesh.usertexcoord = uv.ravel()
-            mesh.userfacetexcoord = mesh.userface
     return mesh
+
+
+def fill_mesh(mesh: mujoco.MjsMesh, part: MeshPart, visual: bool) -> None:
+    """Puts triangles into a mesh asset, with normals and texture coordinates if it is to be seen."""
+    mesh.uservert = np.ascontiguousarray(part.vertices, np.float32).ravel()
+    mesh.userface = np.ascontiguousarray(part.faces, np.int32).ravel()
+    if not visual:
+        return
+    if part.normals is not None:
+        mesh.usernormal = np.ascontiguousarray(part.normals, np.float32).ravel()
+        mesh.userfacenormal = mesh.userface
+    if part.uv is not None:
+        uv = part.uv.astype(np.float32).copy()
+        uv[:, 1] = 1.0 - uv[:, 1]  # MuJoCo counts from the first image row
+        mesh.usertexcoord = uv.ravel()
+        mesh.userfacetexcoord = mesh.userface
 
 
 def add_visual_parts(

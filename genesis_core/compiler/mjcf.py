@@ -62,11 +62,48 @@ def read_mjcf(source: XmlSource) -> mujoco.MjSpec:
         raise source.root.error(f"the root element is <{source.root.tag}>, not <mujoco>", hint="is it an MJCF file?")
     check_assets(source)
     try:
-        if source.files:
-            return mujoco.MjSpec.from_file(str(source.path))
-        return mujoco.MjSpec.from_string(source.text)
+        spec = mujoco.MjSpec.from_file(str(source.path)) if source.files else mujoco.MjSpec.from_string(source.text)
     except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise scene_error(str(error), [source]) from None
+    _read_foreign_meshes(spec, source)
+    return spec
+
+
+def _read_foreign_meshes(spec: mujoco.MjSpec, source: XmlSource) -> None:
+    """Reads meshes of kinds that MuJoCo has no decoder for (COLLADA, glTF, PLY, STL as text)."""
+    for mesh in spec.meshes:
+        suffix = Path(mesh.file).suffix.lower()
+        if suffix not in (".dae", ".glb", ".gltf", ".ply", ".stl"):
+            continue
+        path = asset_folder(source, "meshdir") / mesh.file
+        if suffix == ".stl" and not is_text_stl(path):
+            continue
+        from genesis_core.compiler.meshes import fill_mesh, load_mesh, merged_part
+
+        node = next((n for n in source.nodes() if n.tag == "mesh" and n.get("file") == mesh.file), source.root)
+        try:
+            parts = load_mesh(path)
+        except SceneError as error:
+            raise node.error(f"{error.what}: {path.name}", hint=error.hint) from None
+        if not mesh.name:
+            mesh.name = Path(mesh.file).stem
+        mesh.file = ""
+        fill_mesh(mesh, parts[0] if len(parts) == 1 else merged_part(parts), visual=len(parts) == 1)
+
+
+def is_text_stl(path: Path) -> bool:
+    """Whether an STL file is of the text kind."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError:
+        return False
+    return head[:5].lower() == b"solid" and b"facet" in head and b"\0" not in head
+
+
+def forget_assets() -> None:
+    """Empties MuJoCo's cache of meshes and textures, which misses files that change within a second (hot reload)."""
+    mujoco.mj_clearCache(mujoco.mj_getCache())
 
 
 def _compile(spec: mujoco.MjSpec, warnings: list[str] | None) -> mujoco.MjModel:

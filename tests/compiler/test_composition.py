@@ -142,6 +142,27 @@ def test_a_mesh_of_any_kind_falls_on_a_floor(suffix: str, tmp_path: Path) -> Non
     assert loaded.mj.body("brick").mass[0] == pytest.approx(1000 * 0.2 * 0.4 * 0.6, rel=1e-4)
 
 
+@pytest.mark.parametrize("suffix", ["obj", "stl", "text.stl", "ply", "glb", "dae"])
+def test_an_mjcf_file_may_name_meshes_of_any_kind(suffix: str, tmp_path: Path) -> None:
+    mesh = trimesh.creation.box((0.2, 0.4, 0.6))
+    (tmp_path / "assets").mkdir()
+    path = tmp_path / "assets" / f"brick.{suffix}"
+    if suffix == "text.stl":
+        path.write_text(mesh.export(file_type="stl_ascii"))
+    else:
+        mesh.export(path)
+    (tmp_path / "r.xml").write_text(
+        f'<mujoco><compiler meshdir="assets"/><asset><mesh name="m" file="{path.name}" scale="1 1 2"/></asset>'
+        '<worldbody><body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>'
+    )
+    loaded = load_scene(tmp_path / "r.xml")
+    np.testing.assert_allclose(np.sort(np.ptp(loaded.bundle.meshes[0].vertices, axis=0)), [0.2, 0.4, 1.2], rtol=1e-5)
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(SceneError) as caught:
+        load_scene(tmp_path / "r.xml")
+    assert (caught.value.file, caught.value.line) == (str(tmp_path / "r.xml"), 1)
+
+
 def test_a_gltf_mesh_is_turned_upright(tmp_path: Path) -> None:
     trimesh.creation.box((0.2, 0.4, 0.6)).export(tmp_path / "b.glb")
     entity = EntitySpec(type="mesh", name="b", file="b.glb", fixed=True)

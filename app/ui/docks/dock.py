@@ -1,0 +1,53 @@
+"""A dock with our own title bar and a scrolling body."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDockWidget, QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from app.ui.theme import icon
+from app.ui.widgets.basics import GAP, MARGIN
+
+
+class Dock(QDockWidget):
+    """Can be moved, hidden and tabbed; never floats away with a GL widget, since it holds none."""
+
+    def __init__(self, name: str, title: str, theme: str, scroll: bool = True, margin: int = MARGIN) -> None:
+        super().__init__(title)
+        self.setObjectName(name)
+        self.setAllowedAreas(Qt.DockWidgetArea.AllDockWidgetAreas)
+        bar = QWidget()
+        bar.setObjectName("dockTitle")
+        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground, True)
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(MARGIN, 4, 4, 4)
+        row.addWidget(QLabel(title.upper()))
+        row.addStretch(1)
+        self.extra = QHBoxLayout()
+        row.addLayout(self.extra)
+        self._close = QToolButton()
+        self._close.setProperty("kind", "flat")
+        self._close.setToolTip("Hide this panel (View, Panels brings it back)")
+        self._close.clicked.connect(self.hide)
+        row.addWidget(self._close)
+        self.setTitleBarWidget(bar)
+        body = QWidget()
+        body.setObjectName("dockBody")
+        body.setAttribute(Qt.WidgetAttribute.WA_StyledBackground, True)
+        self.column = QVBoxLayout(body)
+        self.column.setContentsMargins(margin, margin, margin, margin)
+        self.column.setSpacing(GAP)
+        if scroll:
+            area = QScrollArea()
+            area.setObjectName("dockBody")
+            area.setFrameShape(QFrame.Shape.NoFrame)
+            area.setWidgetResizable(True)
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            area.setWidget(body)
+            self.setWidget(area)
+        else:
+            self.setWidget(body)
+        self.set_icons(theme)
+
+    def set_icons(self, theme: str) -> None:
+        self._close.setIcon(icon("close", theme, "faint"))

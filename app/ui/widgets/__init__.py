@@ -1,0 +1,1 @@
+"""Small parts that docks and pages are made of."""

@@ -1,0 +1,70 @@
+"""Labels, rules and forms with the same spacing everywhere."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QLayout, QSizePolicy, QWidget
+
+GAP = 8
+MARGIN = 12
+
+
+def label(text: str = "", role: str = "", wrap: bool = False) -> QLabel:
+    """A label in one of the style sheet's roles: muted, faint, heading, title, hero, mono, bad, warn."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    if role:
+        made.setProperty("role", role)
+    if wrap:
+        made.setWordWrap(True)
+        made.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    return made
+
+
+def rule() -> QFrame:
+    """A thin line across."""
+    line = QFrame()
+    line.setObjectName("rule")
+    line.setFixedHeight(1)
+    return line
+
+
+def form() -> QFormLayout:
+    """Label and field pairs."""
+    made = QFormLayout()
+    made.setContentsMargins(0, 0, 0, 0)
+    made.setHorizontalSpacing(12)
+    made.setVerticalSpacing(GAP)
+    made.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    made.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    return made
+
+
+def clear_layout(layout: QLayout) -> None:
+    """Takes everything out of a layout."""
+    while layout.count():
+        item = layout.takeAt(0)
+        if item is None:
+            return
+        widget, inner = item.widget(), item.layout()
+        if widget is not None:
+            widget.hide()
+            widget.deleteLater()
+        elif inner is not None:
+            clear_layout(inner)
+
+
+def framed(name: str, parent: QWidget | None = None) -> QFrame:
+    """A frame that the style sheet knows by its name."""
+    made = QFrame(parent)
+    made.setObjectName(name)
+    made.setAttribute(Qt.WidgetAttribute.WA_StyledBackground, True)
+    return made
+
+
+def elided(text: str, limit: int = 60) -> str:
+    """A long path or name with its middle left out."""
+    if len(text) <= limit:
+        return text
+    half = (limit - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"

@@ -21,6 +21,7 @@ NJOIN = FIRST_FREE + 19  # pairs of a tree and the smallest tree of its island
 NEVAL = FIRST_FREE + 20  # line search evaluations of the block in its last step
 NFACTOR = FIRST_FREE + 21  # factorizations of the block in its last step
 NFILL = FIRST_FREE + 22  # entries of the Hessian's pattern with fill
+NROWLIVE = FIRST_FREE + 23  # scalar rows that still matter to an unfinished lane
 
 PANEL_MAX = 6  # widest panel
 PANEL_BITS = 32  # panels per word of a set of panels
@@ -107,6 +108,7 @@ WORK_FIELDS: list[Field] = [
     F("con_v", "r", "ncon_max*6", doc="J search of each component"),
     F("con_force", "r", "ncon_max*6", "N, N m", "force on geom2 in the contact frame, as mj_contactForce"),
     # --- scalar rows
+    F("row_list", "i", "nlimitjac", doc="rows that matter to an unfinished lane"),
     F("row_dof", "i", "nlimitjac", doc="dof of each Jacobian entry"),
     F("row_adr", "i", "nlimitjac"),
     F("row_num", "i", "nlimitjac"),

@@ -39,7 +39,7 @@ from genesis_core.layout.fields_constraint import (
     FORM_WORLD,
     NACTIVE,
     NLINK,
-    NROW,
+    NROWLIVE,
     PANEL_BITS,
 )
 from genesis_core.physics.solver_motion import fma3, unfinished
@@ -602,7 +602,8 @@ def entry(m, d, i, j):
 def add_rows(m, d):
     """The active scalar rows."""
     z = lane(d, 0.0)
-    for r in range(d.count[NROW]):
+    for x in range(d.count[NROWLIVE]):
+        r = d.row_list[x]
         D = select(load(d.row_x, r) < 0.0, load(d.row_D, r), z)
         if not any_((D > 0.0) & unfinished(d, d.row_tree[r])):
             continue

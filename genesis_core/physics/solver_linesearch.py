@@ -31,7 +31,7 @@ from genesis_core.lanes import (
     store,
 )
 from genesis_core.lanes.segment import segment
-from genesis_core.layout.fields_constraint import FORM_CROSS, NACTIVE, NEVAL, NJOIN, NLINK, NROW
+from genesis_core.layout.fields_constraint import FORM_CROSS, NACTIVE, NEVAL, NJOIN, NLINK, NROWLIVE
 from genesis_core.physics.solver_motion import motion, mul_mass, relative_turn, relative_velocity
 
 FAR = 1e30  # no upper end of the bracket yet
@@ -144,7 +144,8 @@ def probe_rows(m, d):
     h0 = z
     g1 = z
     h1 = z
-    for r in range(d.count[NROW]):
+    for k in range(d.count[NROWLIVE]):
+        r = d.row_list[k]
         if d.row_tree[r] != t:
             if t >= 0:
                 store(d.tree_sum, 8 * t + 3, h0)
@@ -156,8 +157,8 @@ def probe_rows(m, d):
             h1 = load(d.tree_sum, 8 * t + 5)
         a = d.row_adr[r]
         v = z
-        for k in range(a, a + d.row_num[r]):
-            v = fma(load(d.row_J, k), load(d.search, d.row_dof[k]), v)
+        for e in range(a, a + d.row_num[r]):
+            v = fma(load(d.row_J, e), load(d.search, d.row_dof[e]), v)
         store(d.row_v, r, v)
         D = load(d.row_D, r)
         x = load(d.row_x, r)
@@ -265,7 +266,8 @@ def evaluate_rows(m, d):
     al = z
     g1 = z
     h1 = z
-    for r in range(d.count[NROW]):
+    for k in range(d.count[NROWLIVE]):
+        r = d.row_list[k]
         if d.row_tree[r] != t:
             if t >= 0:
                 store(d.tree_sum, 8 * t + 4, g1)

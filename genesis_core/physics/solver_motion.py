@@ -29,7 +29,7 @@ from genesis_core.lanes import (
 )
 from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import NCON
-from genesis_core.layout.fields_constraint import NACTIVE, NROW
+from genesis_core.layout.fields_constraint import NACTIVE, NROW, NROWLIVE
 from genesis_core.physics.constraint import point_velocity
 
 
@@ -174,24 +174,59 @@ def residual(m, d):
     store(d.tree_line, 1, smooth * 0.5)
 
 
+@inline
+def mass_row(m, d, y, x, i):
+    """Adds row and column i of M times x to y; y[i] is set, rows of lower numbers are done."""
+    a = m.M_rowadr[i]
+    n = m.M_rownnz[i] - 1
+    xi = load(x, i)
+    s = load(d.M, a + n) * xi
+    for k in range(a, a + n):
+        j = m.M_colind[k]
+        mm = load(d.M, k)
+        s = fma(mm, load(x, j), s)
+        store(y, j, fma(mm, xi, load(y, j)))
+    store(y, i, s)
+
+
+@inline
+def mass_rows(m, d, y, x, i):
+    """As `mass_row` for rows i and i + 1, where i carries i + 1 and both rows list all ancestors."""
+    a = m.M_rowadr[i]
+    b = m.M_rowadr[i + 1]
+    n = m.M_rownnz[i] - 1
+    xi = load(x, i)
+    xk = load(x, i + 1)
+    c = load(d.M, b + n)
+    s = fma(c, xk, load(d.M, a + n) * xi)
+    t = fma(load(d.M, b + n + 1), xk, c * xi)
+    for k in range(n):
+        j = m.M_colind[a + k]
+        ma = load(d.M, a + k)
+        mb = load(d.M, b + k)
+        xj = load(x, j)
+        s = fma(ma, xj, s)
+        t = fma(mb, xj, t)
+        store(y, j, fma(mb, xk, fma(ma, xi, load(y, j))))
+    store(y, i, s)
+    store(y, i + 1, t)
+
+
 @kernel
 def mul_mass(m, d, y, x):
     """y = M x for the trees that are not finished."""
     for t in range(m.ntree):
         if d.tree_live[t] == 0:
             continue
-        i0 = m.tree_dofadr[t]
-        for i in range(i0, i0 + m.tree_dofnum[t]):
-            a = m.M_rowadr[i]
-            n = m.M_rownnz[i] - 1
-            xi = load(x, i)
-            s = load(d.M, a + n) * xi
-            for k in range(a, a + n):
-                j = m.M_colind[k]
-                mm = load(d.M, k)
-                s = fma(mm, load(x, j), s)
-                store(y, j, fma(mm, xi, load(y, j)))
-            store(y, i, s)
+        i = m.tree_dofadr[t]
+        end = i + m.tree_dofnum[t]
+        while i < end:
+            if i + 1 < end and m.dof_parentid[i + 1] == i and m.M_rownnz[i + 1] == m.M_rownnz[i] + 1:
+                mass_rows(m, d, y, x, i)
+                i += 2
+            else:
+                mass_row(m, d, y, x, i)
+                i += 1
 
 
 # ------------------------------------------------------------------ lists
@@ -214,7 +249,7 @@ def mark_movers(m, d):
 
 @kernel
 def list_all(m, d):
-    """Lists the contacts that some lane has."""
+    """Lists the contacts and rows that some lane has."""
     n = 0
     for c in range(d.count[NCON]):
         if any_(load(d.con_D, c) > 0.0):
@@ -222,11 +257,14 @@ def list_all(m, d):
             n += 1
     d.count[NACTIVE] = n
     mark_movers(m, d)
+    for r in range(d.count[NROW]):
+        d.row_list[r] = r
+    d.count[NROWLIVE] = d.count[NROW]
 
 
 @kernel
 def list_live(m, d):
-    """Drops the contacts that only finished lanes have."""
+    """Drops the contacts and rows that only finished lanes have."""
     n = 0
     old = d.count[NACTIVE]
     for k in range(old):
@@ -237,6 +275,13 @@ def list_live(m, d):
     d.count[NACTIVE] = n
     if n < old:
         mark_movers(m, d)
+    n = 0
+    for k in range(d.count[NROWLIVE]):
+        r = d.row_list[k]
+        if any_((load(d.row_D, r) > 0.0) & (load(d.tree_done, d.row_tree[r]) < 0.5)):
+            d.row_list[n] = r
+            n += 1
+    d.count[NROWLIVE] = n
 
 
 # ------------------------------------------------------------------ forces
@@ -288,7 +333,8 @@ def advance_rows(m, d):
     al = z
     cost = z
     flips = z
-    for r in range(d.count[NROW]):
+    for k in range(d.count[NROWLIVE]):
+        r = d.row_list[k]
         if d.row_tree[r] != t:
             if t >= 0:
                 store(d.tree_sum, 8 * t + 4, cost)
@@ -307,9 +353,9 @@ def advance_rows(m, d):
         flips = select(((x < 0.0) ^ (y < 0.0)) & (D > 0.0), one, flips)
         f = -D * q
         a = d.row_adr[r]
-        for k in range(a, a + d.row_num[r]):
-            i = d.row_dof[k]
-            store(d.qfrc_new, i, fma(load(d.row_J, k), f, load(d.qfrc_new, i)))
+        for e in range(a, a + d.row_num[r]):
+            i = d.row_dof[e]
+            store(d.qfrc_new, i, fma(load(d.row_J, e), f, load(d.qfrc_new, i)))
     if t >= 0:
         store(d.tree_sum, 8 * t + 4, cost)
         store(d.tree_sum, 8 * t + 5, flips)

@@ -13,6 +13,7 @@ from genesis_core.layout.scene import SceneBundle
 from genesis_core.render.camera import Camera
 from genesis_core.render.egl import EglContext, context_info
 from genesis_core.render.quality import Quality
+from genesis_core.render.smoothing import Smoothing
 from genesis_core.render.theme import DARK, SceneTheme
 
 MAX_SIZE = 16384
@@ -20,42 +21,69 @@ TILE_GAP = 4  # [pixel]
 
 
 class Target:
-    """A framebuffer of one size; multisampled ones are resolved before reading. Raw GL: gloo knows no multisampling."""
+    """A framebuffer of one size. Multisampled or smoothed pictures are resolved into a second one before reading.
 
-    def __init__(self, width: int, height: int, samples: int) -> None:
+    Raw GL: gloo knows no multisampling, and draws into framebuffers that are given by number.
+    """
+
+    def __init__(self, width: int, height: int, samples: int, smooth: bool) -> None:
         from OpenGL import GL
 
         self._gl = GL
         self.width, self.height = width, height
         most = int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES))
         self.samples = min(samples, most) if samples > 1 else 1
+        self._smoothing = Smoothing() if smooth and self.samples == 1 else None
         self._buffers: list[int] = []
-        self.draw_id = self._make(self.samples)
-        self._read_id = self._make(1) if self.samples > 1 else self.draw_id
+        self._textures: list[int] = []
+        self.draw_id = self._make(self.samples, as_texture=self._smoothing is not None)
+        two = self.samples > 1 or self._smoothing is not None
+        self._read_id = self._make(1, as_texture=False) if two else self.draw_id
         self._pixels = np.empty((height, width, 3), np.uint8)
 
-    def _make(self, samples: int) -> int:
+    def _make(self, samples: int, as_texture: bool) -> int:
         gl = self._gl
         frame = int(gl.glGenFramebuffers(1))
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, frame)
-        for attachment, kind in (
-            (gl.GL_COLOR_ATTACHMENT0, gl.GL_RGBA8),
-            (gl.GL_DEPTH_ATTACHMENT, gl.GL_DEPTH_COMPONENT24),
-        ):
-            buffer = int(gl.glGenRenderbuffers(1))
-            gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
-            if samples > 1:
-                gl.glRenderbufferStorageMultisample(gl.GL_RENDERBUFFER, samples, kind, self.width, self.height)
-            else:
-                gl.glRenderbufferStorage(gl.GL_RENDERBUFFER, kind, self.width, self.height)
-            gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, attachment, gl.GL_RENDERBUFFER, buffer)
-            self._buffers.append(buffer)
+        if as_texture:
+            self._attach_texture()
+        else:
+            self._attach_buffer(gl.GL_COLOR_ATTACHMENT0, gl.GL_RGBA8, samples)
+        self._attach_buffer(gl.GL_DEPTH_ATTACHMENT, gl.GL_DEPTH_COMPONENT24, samples)
         status = gl.glCheckFramebufferStatus(gl.GL_FRAMEBUFFER)
         if status != gl.GL_FRAMEBUFFER_COMPLETE:
-            raise RenderError(
-                f"a picture of {self.width}x{self.height} pixels cannot be made (GL status {int(status):#x})"
-            )
+            size = f"{self.width}x{self.height}"
+            raise RenderError(f"a picture of {size} pixels cannot be made (GL status {int(status):#x})")
         return frame
+
+    def _attach_buffer(self, attachment: int, kind: int, samples: int) -> None:
+        gl = self._gl
+        buffer = int(gl.glGenRenderbuffers(1))
+        gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
+        if samples > 1:
+            gl.glRenderbufferStorageMultisample(gl.GL_RENDERBUFFER, samples, kind, self.width, self.height)
+        else:
+            gl.glRenderbufferStorage(gl.GL_RENDERBUFFER, kind, self.width, self.height)
+        gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, attachment, gl.GL_RENDERBUFFER, buffer)
+        self._buffers.append(buffer)
+
+    def _attach_texture(self) -> None:
+        gl = self._gl
+        texture = int(gl.glGenTextures(1))
+        gl.glBindTexture(gl.GL_TEXTURE_2D, texture)
+        gl.glTexImage2D(
+            gl.GL_TEXTURE_2D, 0, gl.GL_RGBA8, self.width, self.height, 0, gl.GL_RGBA, gl.GL_UNSIGNED_BYTE, None
+        )
+        for name, value in (
+            (gl.GL_TEXTURE_MIN_FILTER, gl.GL_LINEAR),
+            (gl.GL_TEXTURE_MAG_FILTER, gl.GL_LINEAR),
+            (gl.GL_TEXTURE_WRAP_S, gl.GL_CLAMP_TO_EDGE),
+            (gl.GL_TEXTURE_WRAP_T, gl.GL_CLAMP_TO_EDGE),
+        ):
+            gl.glTexParameteri(gl.GL_TEXTURE_2D, name, value)
+        gl.glBindTexture(gl.GL_TEXTURE_2D, 0)
+        gl.glFramebufferTexture2D(gl.GL_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0, gl.GL_TEXTURE_2D, texture, 0)
+        self._textures.append(texture)
 
     def read(self) -> np.ndarray:
         """The picture, (height, width, 3) uint8, first row on top.
@@ -63,7 +91,9 @@ class Target:
         Read as RGB: the driver packs three bytes faster than NumPy reorders four.
         """
         gl = self._gl
-        if self._read_id != self.draw_id:
+        if self._smoothing is not None:
+            self._smoothing.apply(self._textures[0], self._read_id, self.width, self.height)
+        elif self.samples > 1:
             size = (0, 0, self.width, self.height)
             gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self.draw_id)
             gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._read_id)
@@ -79,6 +109,10 @@ class Target:
         frames = list({self.draw_id, self._read_id})
         gl.glDeleteFramebuffers(len(frames), frames)
         gl.glDeleteRenderbuffers(len(self._buffers), self._buffers)
+        if self._textures:
+            gl.glDeleteTextures(self._textures)
+        if self._smoothing is not None:
+            self._smoothing.close()
 
 
 class OffscreenRenderer:
@@ -105,7 +139,7 @@ class OffscreenRenderer:
         self.info = context_info()
         self.scene = SceneRenderer(bundle, quality or Quality.pictures(self.info["renderer"], height), theme)
         self.width, self.height = width, height
-        self._target = Target(width, height, self.scene.quality.samples)
+        self._target = Target(width, height, self.scene.quality.samples, self.scene.quality.smooth)
 
     def _enter(self) -> Any:
         if self._context is None:

@@ -16,6 +16,7 @@ except RenderError as error:
 from genesis_core.render.camera import Camera  # noqa: E402
 from genesis_core.render.offscreen import OffscreenRenderer, tile  # noqa: E402
 from genesis_core.render.picking import pick  # noqa: E402
+from genesis_core.render.quality import Quality  # noqa: E402
 from tests.render.scenes import color_at, compiled  # noqa: E402
 
 W, H = 320, 240
@@ -201,3 +202,15 @@ def test_the_wrong_number_of_poses_is_refused(render):
     bundle = compiled(RED_BOX)
     with pytest.raises(ValueError, match="2 environments"):
         render(bundle, Camera(), np.zeros((1, 3)), np.zeros((2, bundle.ngeom, 12), np.float32))
+
+
+@pytest.mark.parametrize("how", [{"samples": 4}, {"smooth": True, "samples": 1}])
+def test_edges_are_smooth_in_pictures(how):
+    bundle = compiled('<geom type="box" size=".5 .5 .5" euler="0 20 0" rgba="1 0 0 1"/>')
+    camera, steepness = Camera((0, 0, 0), 4, 90, 0), []
+    for settings in ({"samples": 1}, how):
+        with OffscreenRenderer(bundle, W, H, quality=Quality(**settings)) as renderer:
+            red = renderer.render(camera, initial_rows(bundle)[None], ORIGIN)[..., 0].astype(int)
+        assert red.max() > 100
+        steepness.append(np.sort(np.abs(np.diff(red, axis=1)).ravel())[-200:].mean())
+    assert steepness[1] < 0.85 * steepness[0]

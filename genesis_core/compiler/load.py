@@ -196,7 +196,7 @@ def _finish(
     mj = parts.mj
     with _placed(spec, path):
         start = Start.of(mj, spec.start, parts.parts)
-    data = mujoco.MjData(mj)
+    data = make_data(mj, path)
     data.qpos[:] = start.qpos
     if mj.nmocap:
         data.mocap_pos[:], data.mocap_quat[:] = start.mocap_pos, start.mocap_quat
@@ -250,6 +250,15 @@ def add_cameras(editable: mujoco.MjSpec, cameras: list[CameraSpec]) -> None:
             element = f'camera "{camera.name}" name'
             raise SceneError(f"a camera '{camera.name}' exists already", element=element, hint="choose another name")
         body.add_camera(name=camera.name, pos=camera.pos, quat=quat, fovy=camera.fovy)
+
+
+def make_data(mj: mujoco.MjModel, path: Path | None) -> mujoco.MjData:
+    """Room for one state; a SceneError where the file asks for more memory than there is."""
+    try:
+        return mujoco.MjData(mj)
+    except (MemoryError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+        text = " ".join(str(error).split())
+        raise SceneError(f"no memory for the scene's data: {text}", file=path, hint="see <size memory>") from None
 
 
 def near_name(name: str, names: list[str]) -> str:

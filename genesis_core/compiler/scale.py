@@ -42,6 +42,11 @@ def scale_spec(spec: mujoco.MjSpec, factor: float) -> None:
         _multiply(mesh, "refpos", factor)
     for field in spec.hfields:
         _multiply(field, "size", factor)
+    for tendon in spec.tendons:
+        _multiply(tendon, "range", factor)
+        _multiply(tendon, "springlength", factor)
+    for equality in spec.equalities:
+        _scale_equality(equality, factor)
     _scale_keys(spec, factor)
 
 
@@ -49,6 +54,15 @@ def _multiply(element: object, name: str, factor: float) -> None:
     value = np.asarray(getattr(element, name), float)
     if not np.isnan(value).all():
         setattr(element, name, value * factor)
+
+
+def _scale_equality(equality: mujoco.MjsEquality, factor: float) -> None:
+    """Lengths among the numbers of a constraint: anchors, and the relative position of a weld."""
+    count = {mujoco.mjtEq.mjEQ_CONNECT: 3, mujoco.mjtEq.mjEQ_WELD: 6}.get(equality.type, 0)
+    if count and equality.objtype == mujoco.mjtObj.mjOBJ_BODY:
+        data = np.array(equality.data, float)
+        data[:count] *= factor
+        equality.data = data
 
 
 def _scale_keys(spec: mujoco.MjSpec, factor: float) -> None:

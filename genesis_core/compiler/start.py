@@ -42,14 +42,14 @@ class Start:
     @classmethod
     def of(cls, mj: mujoco.MjModel, spec: StartSpec, parts: Sequence[EntityPart] = ()) -> Start:
         """The start state of a compiled scene; names that do not exist are SceneErrors."""
-        data = mujoco.MjData(mj)
+        bodies = [int(np.flatnonzero(mj.body_mocapid == k)[0]) for k in range(mj.nmocap)]
         out = cls(
             qpos=mj.qpos0.copy(),
             qvel=np.zeros(mj.nv),
-            act=data.act.copy(),
+            act=np.zeros(mj.na),
             ctrl=np.zeros(mj.nu),
-            mocap_pos=data.mocap_pos.copy(),
-            mocap_quat=data.mocap_quat.copy(),
+            mocap_pos=mj.body_pos[bodies].reshape(-1, 3),
+            mocap_quat=mj.body_quat[bodies].reshape(-1, 4),
             jnt_name=joint_labels(mj),
             jnt_type=mj.jnt_type.astype(int),
             jnt_qposadr=mj.jnt_qposadr.copy(),

@@ -130,6 +130,25 @@ def test_options_rule_over_files() -> None:
     assert mj.opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY
 
 
+def test_a_scaled_mjcf_has_scaled_lengths_masses_and_keyframes() -> None:
+    text = """<mujoco><worldbody><body name="a" pos="0 0 1"><freejoint/><geom size=".1"/>
+<body name="b" pos="1 0 0"><joint type="slide" range="-1 1"/><inertial pos="0 0 1" mass="2" diaginertia="1 1 1"/>
+<geom type="capsule" fromto="0 0 0 1 0 0" size=".1"/><site name="s" pos="0 1 0"/></body></body></worldbody>
+<equality><connect body1="a" body2="b" anchor="1 2 3"/></equality>
+<keyframe><key qpos="1 2 3 1 0 0 0 0.5"/></keyframe></mujoco>"""
+    one, two = (model({"type": "mjcf", "name": "r", "text": text, "scale": s}) for s in (1.0, 2.0))
+    for field in ("body_pos", "body_ipos", "geom_pos", "geom_size", "site_pos", "qpos0"):
+        a, b = getattr(one, field).copy(), getattr(two, field).copy()
+        if field == "qpos0":
+            a, b = a[:3], b[:3]
+        np.testing.assert_allclose(b, 2 * a, atol=1e-12)
+    np.testing.assert_allclose(two.body_mass, 8 * one.body_mass)
+    np.testing.assert_allclose(two.body_inertia, 32 * one.body_inertia)
+    np.testing.assert_allclose(two.jnt_range[1], [-2, 2])
+    np.testing.assert_allclose(two.eq_data[0, :6], 2 * one.eq_data[0, :6])
+    np.testing.assert_allclose(two.key_qpos[0], [2, 4, 6, 1, 0, 0, 0, 1])
+
+
 @pytest.mark.parametrize("suffix", ["obj", "stl", "ply", "glb", "dae"])
 def test_a_mesh_of_any_kind_falls_on_a_floor(suffix: str, tmp_path: Path) -> None:
     mesh = trimesh.creation.box((0.2, 0.4, 0.6))

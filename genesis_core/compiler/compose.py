@@ -198,7 +198,7 @@ class _Builder:
             child, lift, lowest = robot.spec, np.array([0.0, 0.0, robot.lift]), robot.lowest
         else:
             child = read_mjcf(source)
-            _fix_or_free(child, entity, source)
+            _fix_or_free(child, entity)
             _drop_extras(child, entity)
             if entity.armature is not None:
                 add_armature(child, entity.armature)
@@ -222,10 +222,11 @@ class _Builder:
                 ) from None
 
 
-def _fix_or_free(child: mujoco.MjSpec, entity: EntitySpec, source: XmlSource) -> None:
-    """Removes or adds the free joints of the outermost bodies as `fixed` asks."""
+def _fix_or_free(child: mujoco.MjSpec, entity: EntitySpec) -> None:
+    """Removes or adds the free joints of the outermost bodies as `fixed` asks; keyframes are fitted to it."""
     if entity.fixed is None:
         return
+    before = _coordinates(child)
     for body in child.worldbody.bodies:
         free = [j for j in body.joints if j.type == mujoco.mjtJoint.mjJNT_FREE]
         if entity.fixed:
@@ -233,23 +234,45 @@ def _fix_or_free(child: mujoco.MjSpec, entity: EntitySpec, source: XmlSource) ->
                 child.delete(joint)
         elif not body.joints and not body.mocap:
             body.add_freejoint(name=f"{body.name}_free" if body.name else "")
-    if entity.fixed and child.keys:
-        # Keyframes of the floating robot have seven numbers more than the fixed one has coordinates.
-        for key in list(child.keys):
-            if _key_width(child) != len(key.qpos) and len(key.qpos):
-                key.qpos = _without_free(key.qpos, source)
-                key.qvel = []
+    after = _coordinates(child)
+    if after != before:
+        for key in child.keys:
+            _refit_key(key, child, before, after)
 
 
-def _key_width(child: mujoco.MjSpec) -> int:
-    width = {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}
-    return sum(width.get(j.type, 1) for j in child.joints)
+def _coordinates(child: mujoco.MjSpec) -> list[tuple[int, int, int, int]]:
+    """Body, number within it, coordinates and freedoms of every joint, in the order of the state."""
+    widths = {mujoco.mjtJoint.mjJNT_FREE: (7, 6), mujoco.mjtJoint.mjJNT_BALL: (4, 3)}
+    return [
+        (index, k, *widths.get(joint.type, (1, 1)))
+        for index, body in enumerate(child.bodies)
+        for k, joint in enumerate(body.joints)
+    ]
 
 
-def _without_free(qpos: Sequence[float], source: XmlSource) -> list[float]:
-    """Coordinates without those of the one free joint that comes first in a robot's file."""
-    del source
-    return list(qpos)[7:]
+def _refit_key(
+    key: mujoco.MjsKey,
+    child: mujoco.MjSpec,
+    before: list[tuple[int, int, int, int]],
+    after: list[tuple[int, int, int, int]],
+) -> None:
+    """A keyframe's state with the numbers of removed joints left out and those of new free joints put in."""
+    bodies = list(child.bodies)
+    for name, width in (("qpos", 2), ("qvel", 3)):
+        values = list(getattr(key, name))
+        if len(values) != sum(entry[width] for entry in before):
+            continue
+        parts: dict[tuple[int, int], list[float]] = {}
+        first = 0
+        for entry in before:
+            parts[entry[:2]] = values[first : first + entry[width]]
+            first += entry[width]
+        out: list[float] = []
+        for entry in after:
+            body = bodies[entry[0]]
+            new = [*body.pos, *body.quat] if name == "qpos" else [0.0] * 6
+            out += parts.get(entry[:2], new)
+        setattr(key, name, out)
 
 
 def _drop_extras(child: mujoco.MjSpec, entity: EntitySpec) -> None:

@@ -117,6 +117,15 @@ def test_keyframes_of_a_fixed_base_lose_its_coordinates() -> None:
     assert mj.key_qpos.tolist() == [[0.5]]
 
 
+def test_keyframes_of_a_freed_base_get_its_coordinates() -> None:
+    text = """<mujoco><worldbody><body name="a" pos="0 0 1"><geom size="1"/><body><joint/><geom size="1"/></body></body>
+<body name="b"><joint type="slide"/><geom size="1"/></body></worldbody>
+<keyframe><key qpos="0.5 0.25" qvel="1 2"/></keyframe></mujoco>"""
+    mj = model({"type": "mjcf", "name": "r", "text": text, "fixed": False})
+    assert mj.key_qpos.tolist() == [[0, 0, 1, 1, 0, 0, 0, 0.5, 0.25]]
+    assert mj.key_qvel.tolist() == [[0, 0, 0, 0, 0, 0, 1, 2]]
+
+
 def test_options_rule_over_files() -> None:
     text = ROBOT.replace(
         "<worldbody>", '<option timestep="0.01" integrator="RK4"><flag contact="disable"/></option><worldbody>', 1

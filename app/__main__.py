@@ -31,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"genesis-studio: {error}", file=sys.stderr)  # noqa: T201
         return 2
     launch = Launch(
-        scene=_scene_file(args.scene), devices=devices, n_envs=args.envs, precision=args.precision, seed=args.seed, theme=args.theme,
-        size=args.size, screenshot=args.screenshot, after=args.after, show=args.show,
+        scene=_scene_file(args.scene), devices=devices, n_envs=args.envs, precision=args.precision, seed=args.seed,
+        theme=args.theme, size=args.size, screenshot=args.screenshot, after=args.after, show=args.show,
     )  # fmt: skip
     return _run(launch)
 

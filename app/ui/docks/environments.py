@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLineEdit, QPushButton
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLineEdit, QPushButton
 
 from app.model.intents import Intents
 from app.model.state import AppState
 from app.ui.docks.dock import Dock
-from app.ui.widgets.basics import form, label
+from app.ui.widgets.basics import form, label, meters
 from app.ui.widgets.grid_map import GridMap
 
 PRESETS = (("1", "first1"), ("4", "first4"), ("16", "first16"), ("64", "first64"), ("16 random", "random16"),
@@ -50,7 +50,7 @@ class EnvironmentsDock(Dock):
         fields = form()
         spacing = QHBoxLayout()
         spacing.setSpacing(6)
-        self.spacing = (_meters(), _meters())
+        self.spacing = (meters(), meters())
         for field in self.spacing:
             field.valueChanged.connect(self._write)
             spacing.addWidget(field)
@@ -87,13 +87,3 @@ class EnvironmentsDock(Dock):
             self.count.setText("Nothing is loaded")
         else:
             self.count.setText(f"{len(self.state.shown):,} of {self.state.n_envs:,} shown")
-
-
-def _meters() -> QDoubleSpinBox:
-    made = QDoubleSpinBox()
-    made.setRange(0.0, 1000.0)
-    made.setDecimals(2)
-    made.setSingleStep(0.1)
-    made.setSuffix(" m")
-    made.setMinimumWidth(84)
-    return made

@@ -7,13 +7,13 @@ import time
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QSlider, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
 from app.model.intents import Intents
 from app.model.state import AppState
 from app.ui.docks.dock import Dock
 from app.ui.theme import theme
-from app.ui.widgets.basics import clear_layout, elided, label, rule
+from app.ui.widgets.basics import clear_layout, elided, label, rule, spin
 from genesis_core.layout.enums import JointType
 
 REFRESH = 0.1  # [s] between two updates of the numbers
@@ -62,9 +62,8 @@ class InspectorDock(Dock):
         self._held = 0.0
         head = QHBoxLayout()
         head.addWidget(label("Environment", "muted"))
-        self.env = QSpinBox()
+        self.env = spin(0, 0, 0)
         self.env.setObjectName("inspectedEnv")
-        self.env.setRange(0, 0)
         self.env.valueChanged.connect(self._choose)
         head.addWidget(self.env, 1)
         self.column.addLayout(head)

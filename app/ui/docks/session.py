@@ -6,13 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
 from app.model.intents import Intents
 from app.model.state import AppState, count_text
 from app.ui.docks.dock import Dock
 from app.ui.theme import icon
-from app.ui.widgets.basics import clear_layout, elided, form, label, rule
+from app.ui.widgets.basics import clear_layout, form, label, rule, spin
 from genesis_core.runtime.supervisor import MAX_ENVS
 from resources import list_scenes, scene_path
 
@@ -28,6 +28,8 @@ class SessionDock(Dock):
         self.state = state
         self.intents = intents
         self._filling = False
+        self._states: list[str] = []
+        self._lines: list[tuple[QLabel | None, QLabel]] = []
         self._scene()
         self.column.addWidget(rule())
         self._where()
@@ -68,9 +70,9 @@ class SessionDock(Dock):
             self.backend.addItem(title, name)
         self.backend.setCurrentIndex([n for n, _ in BACKENDS].index(wanted.backend))
         self.backend.currentIndexChanged.connect(self._write)
-        self.workers = _spin(1, max(1, wanted.cpu_workers), wanted.cpu_workers)
+        self.workers = spin(1, max(1, wanted.cpu_workers), wanted.cpu_workers)
         self.workers.setToolTip("Worker processes that share the environments; each has its own threads")
-        self.envs = _spin(0, MAX_ENVS, wanted.n_envs or 0)
+        self.envs = spin(0, MAX_ENVS, wanted.n_envs or 0)
         self.envs.setSpecialValueText("as the scene says")
         self.envs.setToolTip("Copies of the scene that are simulated at once; 0 takes the scene's own number")
         self.envs.setGroupSeparatorShown(True)
@@ -79,7 +81,7 @@ class SessionDock(Dock):
         self.precision.addItem("64 bit", "64")
         self.precision.setCurrentIndex(1 if wanted.precision == "64" else 0)
         self.precision.setToolTip("32 bit is twice as fast; 64 bit agrees with MuJoCo to the last digits")
-        self.seed = _spin(-1, 2**31 - 1, -1 if wanted.seed is None else wanted.seed)
+        self.seed = spin(-1, 2**31 - 1, -1 if wanted.seed is None else wanted.seed)
         self.seed.setSpecialValueText("as the scene says")
         self.seed.setToolTip("Start states and drives follow from it; -1 takes the scene's own")
         for field in (self.workers, self.envs, self.seed):
@@ -192,8 +194,21 @@ class SessionDock(Dock):
         self.stop.setEnabled(loaded or loading)
 
     def _on_workers(self) -> None:
-        """One line per worker."""
+        """One block per worker; built anew only when a worker changes its state, so that its button can be clicked."""
+        workers = self.state.workers
+        states = [w.state for w in workers]
+        if states != self._states:
+            self._states = states
+            self._build_workers()
+        for (rate, more), worker in zip(self._lines, workers, strict=True):
+            if rate is not None:
+                rate.setText(f"{count_text(worker.env_steps_per_second)} steps/s")
+            text = f"{worker.memory / 2**20:.0f} MiB, {worker.cpu_percent:.0f} % CPU"
+            more.setText(text + (f", {worker.nan_count} diverged" if worker.nan_count else ""))
+
+    def _build_workers(self) -> None:
         clear_layout(self._facts)
+        self._lines = []
         if not self.state.workers:
             return
         self._facts.addWidget(rule())
@@ -206,23 +221,16 @@ class SessionDock(Dock):
         for row, worker in enumerate(self.state.workers):
             grid.addWidget(label(worker.device), row * 2, 0)
             grid.addWidget(label(worker.state, "muted"), row * 2, 1)
+            rate = None
             if worker.state in ("died", "failed", "ended"):
                 again = QPushButton("Restart")
                 again.setProperty("kind", "small")
                 again.clicked.connect(lambda _=False, index=row: self.intents.restart_worker.emit(index))
                 grid.addWidget(again, row * 2, 2)
             else:
-                grid.addWidget(label(f"{count_text(worker.env_steps_per_second)} steps/s"), row * 2, 2)
-            more = f"{worker.memory / 2**20:.0f} MiB, {worker.cpu_percent:.0f} % CPU"
-            if worker.nan_count:
-                more += f", {worker.nan_count} diverged"
-            grid.addWidget(label(elided(more), "faint"), row * 2 + 1, 0, 1, 3)
+                rate = label()
+                grid.addWidget(rate, row * 2, 2)
+            more = label("", "faint")
+            grid.addWidget(more, row * 2 + 1, 0, 1, 3)
+            self._lines.append((rate, more))
         self._facts.addLayout(grid)
-
-
-def _spin(low: int, high: int, value: int) -> QSpinBox:
-    made = QSpinBox()
-    made.setRange(low, high)
-    made.setValue(value)
-    made.setMinimumWidth(80)
-    return made

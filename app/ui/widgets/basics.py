@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QFormLayout, QFrame, QLabel, QLayout, QSizePolicy, QSpinBox, QWidget
 
 GAP = 8
 MARGIN = 12
@@ -37,6 +37,28 @@ def form() -> QFormLayout:
     made.setVerticalSpacing(GAP)
     made.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     made.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    return made
+
+
+def spin(low: int, high: int, value: int) -> QSpinBox:
+    """A field for a whole number."""
+    made = QSpinBox()
+    made.setRange(low, high)
+    made.setValue(value)
+    made.setMinimumWidth(80)
+    made.lineEdit().setTextMargins(6, 0, 0, 0)  # a style sheet's padding does not reach the inner field
+    return made
+
+
+def meters() -> QDoubleSpinBox:
+    """A field for a length."""
+    made = QDoubleSpinBox()
+    made.setRange(0.0, 1000.0)
+    made.setDecimals(2)
+    made.setSingleStep(0.1)
+    made.setSuffix(" m")
+    made.setMinimumWidth(84)
+    made.lineEdit().setTextMargins(6, 0, 0, 0)
     return made
 
 

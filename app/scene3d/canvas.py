@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from PySide6.QtCore import QPointF, Qt, QTimer
+from PySide6.QtCore import QPointF, QSize, Qt, QTimer
 from PySide6.QtGui import QImage, QMouseEvent, QSurfaceFormat, QWheelEvent
+from PySide6.QtOpenGL import QOpenGLFramebufferObject
 from PySide6.QtOpenGLWidgets import QOpenGLWidget
 from PySide6.QtWidgets import QWidget
 
 from app.model.intents import Intents
 from app.model.state import AppState, Problem, Selection
+from app.scene3d.pace import Pace
 from app.scene3d.view import body_pose, fit, followed_body, home_camera, on_plane
 from genesis_core.log import get_logger
 from genesis_core.render.camera import Camera
@@ -24,6 +26,7 @@ log = get_logger(__name__)
 
 REST = 0.6  # of a picture's cost, left to the rest of the window
 FAST = 1 / 62  # [s] shortest time between pictures
+QUIET = 350  # [ms] without a change, then a sharp picture is drawn
 ZOOM_STEP = 0.12  # per notch of the wheel
 
 
@@ -59,6 +62,13 @@ class Canvas(QOpenGLWidget):
         self._cost = 0.0
         self._finished = 0.0
         self._drawn = 0
+        self._pace = Pace(False)
+        self._small: QOpenGLFramebufferObject | None = None
+        self._sharp = False
+        self._quiet = QTimer(self)
+        self._quiet.setSingleShot(True)
+        self._quiet.setInterval(QUIET)
+        self._quiet.timeout.connect(self.sharpen)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.update)
@@ -125,8 +135,7 @@ class Canvas(QOpenGLWidget):
         try:
             self._sync()
             assert self.renderer is not None
-            width, height = self.pixels
-            self.renderer.draw(self.camera, width, height, framebuffer=self.defaultFramebufferObject())
+            self._paint(self.renderer)
         except Exception as error:  # a driver's fault must leave the window usable
             log.exception("drawing failed")
             self._broken = True
@@ -136,6 +145,43 @@ class Canvas(QOpenGLWidget):
         self._finished = time.perf_counter()
         self._cost = self._finished - begin
         self._drawn += 1
+        if self._sharp:
+            self._sharp = False
+        else:
+            self._pace.took(self._cost)
+            if self._pace.scale < 1.0:
+                self._quiet.start()
+
+    def _paint(self, renderer: SceneRenderer) -> None:
+        """At full size, or smaller and stretched where the renderer is too slow for what moves."""
+        width, height = self.pixels
+        scale = 1.0 if self._sharp else self._pace.scale
+        if scale >= 1.0:
+            renderer.draw(self.camera, width, height, framebuffer=self.defaultFramebufferObject())
+        else:
+            size = QSize(max(1, round(width * scale)), max(1, round(height * scale)))
+            if self._small is None or self._small.size() != size:
+                self._small = QOpenGLFramebufferObject(size, QOpenGLFramebufferObject.Attachment.CombinedDepthStencil)
+            renderer.draw(self.camera, size.width(), size.height(), framebuffer=self._small.handle())
+            self._stretch(self._small, width, height)
+        if self._pace.adaptive:
+            self.context().functions().glFinish()  # software renderers draw late; the cost must be known
+
+    def _stretch(self, source: QOpenGLFramebufferObject, width: int, height: int) -> None:
+        """The small picture over the whole view."""
+        from OpenGL import GL
+
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, source.handle())
+        GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, self.defaultFramebufferObject())
+        GL.glBlitFramebuffer(
+            0, 0, source.width(), source.height(), 0, 0, width, height, GL.GL_COLOR_BUFFER_BIT, GL.GL_LINEAR
+        )
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.defaultFramebufferObject())
+
+    def sharpen(self) -> None:
+        """The next picture is drawn at full size."""
+        self._sharp = True
+        self.update()
 
     @property
     def pixels(self) -> tuple[int, int]:
@@ -155,6 +201,7 @@ class Canvas(QOpenGLWidget):
             self._fresh_scene = False
             self._stale_shown = True
             name = self.renderer.info["renderer"]
+            self._pace = Pace(is_software(name))
             state.renderer_found.emit(name, is_software(name))
         renderer = self.renderer
         if renderer.theme is not theme:
@@ -193,11 +240,13 @@ class Canvas(QOpenGLWidget):
             self.makeCurrent()
             self.renderer.close()
             self.renderer = None
+            self._small = None
             self._fresh_scene = True
             self.doneCurrent()
 
     def picture(self) -> QImage:
         """The view as an image."""
+        self._sharp = True
         return self.grabFramebuffer()
 
     # ------------------------------------------------------------------ camera

@@ -106,7 +106,8 @@ class Studio:
         self.closed.set()
 
     def screenshot(self) -> QImage:
-        """The whole window with the 3D view in it."""
+        """The whole window with the 3D view in it, at its sharpest."""
+        self.canvas.sharpen()
         return self.window.grab().toImage()
 
 

@@ -237,3 +237,11 @@ def test_the_schema_accepts_the_bundled_scenes_and_refuses_a_wrong_key() -> None
 def test_true_is_no_number(key: str) -> None:
     with pytest.raises(OptionError):
         spec_from_dict({key: True})
+
+
+def test_the_documented_example_is_valid() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scene-files.md").read_text()
+    example = text.split("```toml\n")[1].split("```")[0]
+    spec = spec_from_dict(tomllib.loads(example))
+    assert {e.type for e in spec.entities} >= {"plane", "mjcf", "urdf", "box", "sphere", "capsule", "cylinder", "mesh"}
+    assert spec.start.noise[1].yaw == 180

@@ -200,7 +200,11 @@ class SessionControl:
         for text in bundle.unsupported:
             state.add_log("warning", f"not simulated: {text}", Path(self._pending_path).name)
         state.set_loading(Loading(self._pending_path, "compiling kernels", 0.0, True))
-        self.show(state.wanted.show or _view_shown(loaded.spec_json) or DEFAULT_SHOWN)
+        self.show(state.wanted.show or _view(loaded.spec_json, "shown") or DEFAULT_SHOWN)
+        follow = _view(loaded.spec_json, "follow")
+        if follow in bundle.body_name:
+            state.follow_body = bundle.body_name.index(follow)
+        state.set_follow(bool(state.follow_body))
         session.play()  # runs as soon as its kernels are there
         self._refresh_commands()
 
@@ -333,7 +337,7 @@ class SessionControl:
         commands.set_checked("sim.play", state.phase == "running")
 
 
-def _view_shown(spec_json: str) -> str:
-    """What the [view] table of a scene specification shows, "" where it does not say."""
+def _view(spec_json: str, name: str) -> str:
+    """A text of the [view] table of a scene specification, "" where it does not say."""
     view = (msgspec.json.decode(spec_json) if spec_json else {}).get("view") or {}
-    return str(view.get("shown") or "")
+    return str(view.get(name) or "")

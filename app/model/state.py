@@ -121,6 +121,7 @@ class AppState:
         self.selection: Selection | None = None
         self.inspected = 0  # environment that the inspector shows
         self.follow = False
+        self.follow_body = 0  # the body that the scene file names for it, 0 = none
         self.theme: str = self.launch.theme or settings.theme
         self.shown: list[int] = []
         self.offsets = np.zeros((0, 3))
@@ -133,7 +134,7 @@ class AppState:
         """A new scene, or none."""
         self.bundle, self.path, self.n_envs, self.spacing = bundle, path, n_envs, spacing
         self.selection, self.frame, self.live, self.time = None, None, False, 0.0
-        self.inspected = 0
+        self.inspected, self.follow_body = 0, 0
         self.shown, self.offsets = [], np.zeros((0, 3))
         self.rows = np.zeros((0, bundle.ngeom if bundle else 0, 12), np.float32)
         self.scene_changed.emit()

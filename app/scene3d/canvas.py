@@ -232,7 +232,9 @@ class Canvas(QOpenGLWidget):
     def _go_home(self) -> None:
         assert self.renderer is not None and self.state.bundle is not None
         extent = float(self.state.bundle.stat_extent)
-        self.camera = home_camera(self.state.bundle, self.renderer.center, self.renderer.radius, extent)
+        self.camera = home_camera(
+            self.state.bundle, self.renderer.center, self.renderer.radius, extent, self.width() / max(1, self.height())
+        )
         self._homed = True
 
     def _drop_renderer(self) -> None:
@@ -262,32 +264,32 @@ class Canvas(QOpenGLWidget):
             self._followed = None
             self.redraw()
 
-    def _target(self) -> tuple[int, int] | None:
-        """(row, body) that the camera follows."""
+    def _place_followed(self) -> np.ndarray | None:
+        """Where that is what the camera follows: the selected body, else the middle of all shown robots [m]."""
         state = self.state
         if state.bundle is None or not state.shown:
             return None
         if state.selection is not None and state.selection.env in state.shown:
-            return state.shown.index(state.selection.env), state.selection.body
-        env = state.inspected if state.inspected in state.shown else state.shown[0]
-        body = followed_body(state.bundle)
-        return (state.shown.index(env), body) if body else None
+            rows, body = [state.shown.index(state.selection.env)], state.selection.body
+        else:
+            body = state.follow_body or followed_body(state.bundle)
+            rows = list(range(len(state.shown)))
+        geoms = np.flatnonzero(state.bundle.geom_bodyid == body)
+        if not body or not len(geoms):
+            return None
+        points = state.rows[rows, geoms[0]].reshape(-1, 3, 4)[:, :, 3] + state.offsets[rows]
+        points = points[np.isfinite(points).all(axis=1)]
+        return points.mean(axis=0) if len(points) else None
 
     def _follow(self) -> None:
-        """Moves the look-at point as the followed body moved."""
-        target = self._target() if self.state.follow else None
-        if target is None:
+        """Moves the look-at point as what is followed moved; a selected body comes into the middle."""
+        now = self._place_followed() if self.state.follow else None
+        if now is None:
             return
-        assert self.state.bundle is not None
-        row, body = target
-        pose = body_pose(self.state.bundle, self.state.rows[row], body)
-        if pose is None or not np.isfinite(pose[0]).all():
-            return
-        now = pose[0] + self.state.offsets[row]
-        if self._followed is None:
-            self.camera.lookat = now.copy()
-        else:
+        if self._followed is not None:
             self.camera.lookat = self.camera.lookat + (now - self._followed)
+        elif self.state.selection is not None:
+            self.camera.lookat = now.copy()
         self._followed = now
 
     # ------------------------------------------------------------------ mouse

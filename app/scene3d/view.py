@@ -9,12 +9,19 @@ import numpy as np
 from genesis_core.layout.scene import SceneBundle
 from genesis_core.render.camera import Camera
 
+AUTHORED = 16 / 9  # aspect of the pictures that scenes are composed for
 FILL = 0.72  # of the distance at which the whole ball of the scene would be seen
 
 
-def home_camera(bundle: SceneBundle, center: np.ndarray, radius: float, one_radius: float) -> Camera:
-    """The scene's own view: its angles, and its distance as long as that shows more than one environment."""
+def home_camera(
+    bundle: SceneBundle, center: np.ndarray, radius: float, one_radius: float, aspect: float = AUTHORED
+) -> Camera:
+    """The scene's own view: its angles, and its distance unless so few are shown that one can come nearer.
+
+    Narrow windows see less at the sides than the picture that the distance was chosen for: they step back.
+    """
     azimuth, elevation, distance = bundle.default_camera
+    distance *= max(1.0, AUTHORED / max(0.2, aspect)) ** 0.5
     camera = Camera(center, azimuth=azimuth, elevation=elevation)
     fit(camera, center, radius)
     if distance > 0 and radius <= 1.05 * one_radius:

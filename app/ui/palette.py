@@ -15,10 +15,10 @@ from app.ui.widgets.basics import label
 MOUSE = (
     ("Left drag", "Turn around"),
     ("Right drag", "Move"),
-    ("Wheel, middle drag", "Nearer, farther"),
+    ("Wheel", "Nearer, farther"),
     ("Double click", "Select a body"),
-    ("Ctrl + drag", "Pull the selected body"),
-    ("Click in the map", "Show or hide an environment"),
+    ("Ctrl + drag", "Pull a body"),
+    ("Map click", "Show, hide one"),
 )
 
 
@@ -37,7 +37,7 @@ class Palette(Card):
         self.list = QListWidget()
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setIconSize(QSize(16, 16))
-        self.list.setMinimumHeight(250)
+        self.list.setFixedHeight(250)
         column.addWidget(self.text)
         column.addWidget(self.list)
         self.text.textChanged.connect(self._search)
@@ -95,7 +95,7 @@ class HelpSheet(Card):
         super().__init__(parent, "sheet", 760, at_top=True)
         grid = QGridLayout(self)
         grid.setContentsMargins(20, 16, 20, 18)
-        grid.setHorizontalSpacing(14)
+        grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(5)
         table = [c for c in state.commands.table.values() if c.shortcut]
         groups = [(menu, [(c.shortcut, c.title) for c in table if c.menu == menu]) for menu in MENUS]
@@ -114,7 +114,7 @@ class HelpSheet(Card):
                     row += 1
                 grid.setRowMinimumHeight(row, 6)
                 row += 1
-        grid.setColumnMinimumWidth(2, 20)
+        grid.setColumnMinimumWidth(2, 12)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(4, 1)
 

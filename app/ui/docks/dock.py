@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtWidgets import QDockWidget, QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.ui.theme import icon
 from app.ui.widgets.basics import GAP, MARGIN
+
+
+class _Scroll(QScrollArea):
+    """As wide as its content and a scroll bar need, so that nothing is cut off at the side."""
+
+    def __init__(self, body: QWidget) -> None:
+        super().__init__()
+        self.setObjectName("dockBody")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(body)
+        body.installEventFilter(self)
+
+    def minimumSizeHint(self) -> QSize:
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.widget().minimumSizeHint().width() + bar, 80)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
 
 
 class Dock(QDockWidget):
@@ -38,13 +60,7 @@ class Dock(QDockWidget):
         self.column.setContentsMargins(margin, margin, margin, margin)
         self.column.setSpacing(GAP)
         if scroll:
-            area = QScrollArea()
-            area.setObjectName("dockBody")
-            area.setFrameShape(QFrame.Shape.NoFrame)
-            area.setWidgetResizable(True)
-            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-            area.setWidget(body)
-            self.setWidget(area)
+            self.setWidget(_Scroll(body))
         else:
             self.setWidget(body)
         self.set_icons(theme)

@@ -109,7 +109,7 @@ class InspectorDock(Dock):
         for i in range(min(bundle.nu, MAX_ROWS)):
             limited = bool(bundle.actuator_ctrllimited[i])
             low, high = (float(v) for v in bundle.actuator_ctrlrange[i]) if limited else (-1.0, 1.0)
-            name = label(elided(_short(bundle.actuator_name[i], f"actuator {i}"), 18))
+            name = label(elided(_short(bundle.actuator_name[i], f"actuator {i}"), 16))
             name.setToolTip(f"{bundle.actuator_name[i]}: {low:g} to {high:g}" + ("" if limited else " (no limits)"))
             slider = QSlider(Qt.Orientation.Horizontal)
             slider.setRange(0, TICKS)
@@ -133,7 +133,7 @@ class InspectorDock(Dock):
             address = int(bundle.jnt_qposadr[j])
             parts = {JointType.FREE: ["x", "y", "z", "qw", "qx", "qy", "qz"], JointType.BALL: ["qw", "qx", "qy", "qz"]}
             for k, part in enumerate(parts.get(JointType(int(kind)), [""])):
-                title = label(elided(f"{name} {part}".strip(), 20))
+                title = label(elided(f"{name} {part}".strip(), 17))
                 title.setToolTip(bundle.jnt_name[j])
                 value = label("0.000", "mono")
                 value.setAlignment(Qt.AlignmentFlag.AlignRight)

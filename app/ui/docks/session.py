@@ -66,6 +66,8 @@ class SessionDock(Dock):
         fields = form()
         self.backend = QComboBox()
         self.backend.setObjectName("backendPicker")
+        self.backend.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.backend.setMinimumContentsLength(9)
         for name, title in BACKENDS:
             self.backend.addItem(title, name)
         self.backend.setCurrentIndex([n for n, _ in BACKENDS].index(wanted.backend))
@@ -202,8 +204,8 @@ class SessionDock(Dock):
             self._build_workers()
         for (rate, more), worker in zip(self._lines, workers, strict=True):
             if rate is not None:
-                rate.setText(f"{count_text(worker.env_steps_per_second)} steps/s")
-            text = f"{worker.memory / 2**20:.0f} MiB, {worker.cpu_percent:.0f} % CPU"
+                rate.setText(f"{count_text(worker.env_steps_per_second)} steps/s" if worker.state == "running" else "")
+            text = f"{worker.memory / 2**20:.0f} MiB, {worker.cpu_percent:.0f} % CPU" if worker.memory else ""
             more.setText(text + (f", {worker.nan_count} diverged" if worker.nan_count else ""))
 
     def _build_workers(self) -> None:

@@ -14,7 +14,7 @@ from app.model.state import AppState
 from app.ui.theme import theme
 
 CELL_GAP_FROM = 7  # [pixel] cells at least this large are drawn apart
-LARGEST = 22.0  # [pixel]
+LARGEST = 18.0  # [pixel]
 
 
 class GridMap(QWidget):
@@ -48,7 +48,7 @@ class GridMap(QWidget):
         return max(1, math.ceil(math.sqrt(self.state.n_envs)))
 
     def sizeHint(self) -> QSize:
-        side = round(min(LARGEST * self.per_row, 210))
+        side = round(min(LARGEST * self.per_row, 160))
         return QSize(210, max(40, side))
 
     def minimumSizeHint(self) -> QSize:

@@ -42,7 +42,7 @@ def candidates(name: str, folder: Path) -> list[Path]:
         rest = unquote(name[len("file://") :])
         rest = rest.removeprefix("localhost")
         return [Path(rest), *_in_packages(rest.lstrip("/"), folder)]
-    plain = Path(name.replace("\\", "/")).expanduser()
+    plain = Path(os.path.expanduser(name.replace("\\", "/")))
     if plain.is_absolute():
         return [plain]
     return [folder / plain, *(parent / plain for parent in _parents(folder))]

@@ -35,7 +35,7 @@ _NUMBER_WORD = re.compile(r"(?<![\w.])[+-]?(nan(?:\([^)]*\))?|inf(?:inity)?)(?![
 
 def check_file(path: str | os.PathLike[str], limit: int = MAX_ASSET_BYTES, what: str = "file") -> Path:
     """The path of a readable, non-empty regular file within the limit, or a SceneError that says what it is instead."""
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))  # unlike Path.expanduser, this leaves unknown users alone
     try:
         info = path.stat()
     except FileNotFoundError:
@@ -159,6 +159,7 @@ def read_xml(path: str | os.PathLike[str]) -> XmlSource:
     if root.tag == "mujoco":
         _read_includes(source)
     check_nodes(source.nodes())
+    check_copies(source.roots)
     return source
 
 
@@ -172,6 +173,7 @@ def xml_from_text(text: str, label: str | Path = "<text>") -> XmlSource:
     if root.tag == "mujoco":
         _read_includes(source)
     check_nodes(source.nodes())
+    check_copies(source.roots)
     return source
 
 
@@ -260,6 +262,19 @@ def check_sizes(nodes: Iterable[Node]) -> None:
                 raise node.error(
                     f'timestep="{node.attributes["timestep"]}" is not positive', hint="0.002 is MuJoCo's default [s]"
                 )
+
+
+def check_copies(roots: Iterable[Node]) -> None:
+    """Refuses replicates inside of replicates that multiply to more than can be built."""
+    stack = [(root, 1.0) for root in roots]
+    while stack:
+        node, factor = stack.pop()
+        if node.tag == "replicate":
+            factor *= max(number(node.get("count")) or 1.0, 1.0)
+            if factor > MAX_REPLICAS:
+                what = f"replicates inside of each other make {factor:.3g} copies, more than {MAX_REPLICAS:.3g}"
+                raise node.error(what, hint="make the counts smaller")
+        stack.extend((child, factor) for child in node.children)
 
 
 def _limit(node: Node, names: tuple[str, ...], limit: int, what: str) -> None:

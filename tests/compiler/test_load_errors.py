@@ -35,6 +35,13 @@ MJCF = {
         "replicate",
         "1e+09",
     ),
+    "copies of copies": (
+        '<mujoco><worldbody>\n<replicate count="10000">\n<replicate count="10000"><geom size="1"/></replicate>'
+        "</replicate></worldbody></mujoco>",
+        3,
+        "replicate",
+        "1e+08",
+    ),
     "huge height field": (
         '<mujoco><asset>\n<hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset></mujoco>',
         2,
@@ -133,6 +140,25 @@ def test_a_directory_names_the_scenes_inside(tmp_path: Path) -> None:
     (tmp_path / "robot.xml").write_text("<mujoco/>")
     with pytest.raises(SceneError, match=r"directory.*\n.*robot\.xml"):
         load_scene(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "x" * 5000, "~nobody-here/scene.xml", "scene.xml/inside.xml"])
+def test_a_strange_path_is_a_scene_error_too(name: str) -> None:
+    with pytest.raises(SceneError):
+        load_scene(name)
+
+
+def test_paths_with_any_letters_open(tmp_path: Path) -> None:
+    folder = tmp_path / "Roböter λ 机器人"
+    folder.mkdir()
+    (folder / "ä b.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    path = folder / "é.xml"
+    path.write_text(
+        '<mujoco><asset><mesh name="ü" file="ä b.obj"/></asset><worldbody><geom name="ß" type="mesh" mesh="ü"/>'
+        "</worldbody></mujoco>",
+        encoding="utf-8",
+    )
+    assert load_scene(path).bundle.geom_name == ["ß"]
 
 
 def test_a_device_file_is_refused_at_once() -> None:

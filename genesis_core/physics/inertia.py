@@ -12,6 +12,7 @@ from genesis_core.lanes import (
     cross,
     dot6,
     inert_mul,
+    inline,
     kernel,
     lane,
     load,
@@ -161,21 +162,54 @@ def mass_matrix(m, d):
         store(d.M, last, dot6(axis, f) + param(m.dof_armature, i))
 
 
+@inline
+def eliminate(m, l, k, start, diag, inv):
+    """Takes dof k out of the rows of its ancestors."""
+    for a in range(diag - 1, start - 1, -1):
+        i = m.M_colind[a]
+        x = load(l, a) * inv
+        row = m.M_rowadr[i]
+        for c in range(m.M_rownnz[i]):
+            store(l, row + c, load(l, row + c) - x * load(l, start + c))
+        store(l, a, x)
+
+
+@inline
+def eliminate_two(m, l, k, start, diag, inv, start1, diag1, dinv):
+    """Takes dof k and its parent k-1 out together: the rows of the other ancestors are read and written once."""
+    x = load(l, diag - 1) * inv
+    for c in range(m.M_rownnz[k - 1]):
+        store(l, start1 + c, load(l, start1 + c) - x * load(l, start + c))
+    store(l, diag - 1, x)
+    inv1 = 1.0 / load(l, diag1)
+    store(dinv, k - 1, inv1)
+    for n in range(diag1 - start1 - 1, -1, -1):
+        row = m.M_rowadr[m.M_colind[start1 + n]]
+        x = load(l, start + n) * inv
+        y = load(l, start1 + n) * inv1
+        for c in range(m.M_rownnz[m.M_colind[start1 + n]]):
+            e = load(l, row + c) - x * load(l, start + c)
+            store(l, row + c, e - y * load(l, start1 + c))
+        store(l, start + n, x)
+        store(l, start1 + n, y)
+
+
 @kernel
 def factor(m, l, dinv):
     """L^T D L in place: `l` holds M's rows on entry, L's off-diagonals and D on return; `dinv` gets 1/D."""
-    for k in range(m.nv - 1, -1, -1):
+    k = m.nv - 1
+    while k >= 0:
         start = m.M_rowadr[k]
         diag = start + m.M_rownnz[k] - 1
         inv = 1.0 / load(l, diag)
         store(dinv, k, inv)
-        for a in range(diag - 1, start - 1, -1):
-            i = m.M_colind[a]
-            x = load(l, a) * inv
-            row = m.M_rowadr[i]
-            for c in range(m.M_rownnz[i]):
-                store(l, row + c, load(l, row + c) - x * load(l, start + c))
-            store(l, a, x)
+        if k > 0 and diag > start and m.M_colind[diag - 1] == k - 1:
+            start1 = m.M_rowadr[k - 1]
+            eliminate_two(m, l, k, start, diag, inv, start1, start1 + m.M_rownnz[k - 1] - 1, dinv)
+            k -= 2
+        else:
+            eliminate(m, l, k, start, diag, inv)
+            k -= 1
 
 
 @kernel

@@ -13,6 +13,8 @@ from models import model_names, model_path
 from genesis_core.compiler.load import load_scene
 from genesis_core.errors import SceneError
 
+pytestmark = pytest.mark.slow
+
 
 def package_files(package: str) -> list[str]:
     """All XML files that an installed package ships."""

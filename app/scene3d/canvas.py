@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QWidget
 from app.model.intents import Intents
 from app.model.state import AppState, Problem, Selection
 from app.scene3d.pace import Pace
-from app.scene3d.view import body_pose, fit, followed_body, home_camera, on_plane
+from app.scene3d.pull_line import PullLine
+from app.scene3d.view import body_pose, fit, followed_body, home_camera, on_plane, to_pixel
 from genesis_core.log import get_logger
 from genesis_core.render.camera import Camera
 from genesis_core.render.egl import is_software
@@ -62,6 +63,8 @@ class Canvas(QOpenGLWidget):
         self._cost = 0.0
         self._finished = 0.0
         self._drawn = 0
+        self._line = PullLine(self)
+        self._pointer = QPointF()
         self._pace = Pace(False)
         self._small: QOpenGLFramebufferObject | None = None
         self._sharp = False
@@ -90,6 +93,7 @@ class Canvas(QOpenGLWidget):
     # ------------------------------------------------------------------ facts
     def _on_scene(self) -> None:
         self._fresh_scene, self._homed, self._followed, self._pulled = True, False, None, None
+        self._line.hide()
         self._broken = False
         self.redraw()
 
@@ -136,6 +140,7 @@ class Canvas(QOpenGLWidget):
             self._sync()
             assert self.renderer is not None
             self._paint(self.renderer)
+            self._draw_pull()
         except Exception as error:  # a driver's fault must leave the window usable
             log.exception("drawing failed")
             self._broken = True
@@ -342,6 +347,7 @@ class Canvas(QOpenGLWidget):
         if self._pulled is not None:
             self.intents.let_go.emit(self._pulled[0], self._pulled[1])
             self._pulled = None
+            self._line.hide()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self.camera.zoom(ZOOM_STEP * event.angleDelta().y() / 120)
@@ -374,9 +380,26 @@ class Canvas(QOpenGLWidget):
 
     def _move_pull(self, at: QPointF) -> None:
         assert self._pulled is not None
+        self._pointer = at
+        self._draw_pull()
         env, body, local, held = self._pulled
         if env not in self.state.shown:
             return
         there = on_plane(self.camera, at.x(), at.y(), self.width(), self.height(), held)
         target = there - self.state.offsets[self.state.shown.index(env)]
         self.intents.pull.emit(env, body, tuple(map(float, local)), tuple(map(float, target)))
+
+    def _draw_pull(self) -> None:
+        """The line from where the body is held now to the pointer."""
+        if self._pulled is None or self.state.bundle is None:
+            return
+        env, body, local, _ = self._pulled
+        if env not in self.state.shown:
+            return
+        row = self.state.shown.index(env)
+        pose = body_pose(self.state.bundle, self.state.rows[row], body)
+        if pose is not None:
+            held = pose[0] + pose[1] @ local + self.state.offsets[row]
+            seen = to_pixel(self.camera, held, self.width(), self.height())
+            if seen is not None:
+                self._line.set_ends(QPointF(*seen), self._pointer)

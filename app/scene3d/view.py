@@ -73,3 +73,11 @@ def on_plane(camera: Camera, x: float, y: float, width: float, height: float, th
     eye, direction = camera.ray(x, y, width, height)
     along = float((through - eye) @ camera.forward) / max(1e-6, float(direction @ camera.forward))
     return eye + direction * min(along, math.inf)
+
+
+def to_pixel(camera: Camera, point: np.ndarray, width: float, height: float) -> tuple[float, float] | None:
+    """Where a point of the drawing is seen, origin at the upper left; None behind the eye."""
+    x, y, _, w = camera.projection(width / max(1.0, height)) @ camera.view() @ np.append(point, 1.0)
+    if w <= 0:
+        return None
+    return (x / w + 1) / 2 * width, (1 - y / w) / 2 * height

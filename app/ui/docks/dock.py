@@ -14,6 +14,7 @@ class _Scroll(QScrollArea):
 
     def __init__(self, body: QWidget) -> None:
         super().__init__()
+        self._body = body
         self.setObjectName("dockBody")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
@@ -23,7 +24,7 @@ class _Scroll(QScrollArea):
 
     def minimumSizeHint(self) -> QSize:
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self.widget().minimumSizeHint().width() + bar, 80)
+        return QSize(self._body.minimumSizeHint().width() + bar, 80)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:

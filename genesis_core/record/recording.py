@@ -23,6 +23,7 @@ import json
 import os
 import platform
 import shutil
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,7 @@ def refuse_existing(paths: Sequence[Path], force: bool) -> None:
 
 
 def copy_scene(files: Sequence[str], folder: Path) -> tuple[str, list[str]]:
-    """Copies a scene's files with their relative places; (main file relative to `folder`, warnings)."""
+    """Copies a scene's files with their relative places; (main file relative to `folder`, remarks)."""
     paths = [Path(f).resolve() for f in files]
     present = [p for p in paths if p.is_file()]
     if not present or present[0] != paths[0]:
@@ -207,6 +208,7 @@ class RecordingWriter:
         with disk_errors("the recording", self.folder):
             if "step" not in group:
                 self._create(group, arrays, names)
+                self._consolidate()
             for name in names:
                 group[name][start : start + count] = arrays[name]  # type: ignore[index]
         self._written[worker] = start + count
@@ -224,6 +226,12 @@ class RecordingWriter:
                 attributes={"units": _UNITS[name]} if name in _UNITS else {},
             )
 
+    def _consolidate(self) -> None:
+        """Puts the descriptions of all arrays into the root's file, where xarray looks for them first."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zarr remarks that the specification does not have this yet
+            zarr.consolidate_metadata(self.folder)
+
     @property
     def moments(self) -> int:
         """Recorded moments that every worker has."""
@@ -238,6 +246,7 @@ class RecordingWriter:
                 for name, array in group.arrays():
                     if name != "env" and array.shape[0] != written:
                         array.resize((written, *array.shape[1:]))
+            self._consolidate()
             write_meta(self.folder, self.meta)
 
 
@@ -248,7 +257,7 @@ class RecordingReader:
         self.folder = Path(folder)
         self.meta = _read_meta(self.folder)
         try:
-            root = zarr.open_group(self.folder, mode="r", zarr_format=3)
+            root = zarr.open_group(self.folder, mode="r", zarr_format=3, use_consolidated=False)
             self._groups: list[Any] = [root[name] for name in self.meta.groups]
             self._lengths = [self._count(group) for group in self._groups]
         except (OSError, KeyError, ValueError, TypeError) as error:

@@ -43,6 +43,7 @@ class VideoWriter:
             self._stream.pix_fmt = "yuv420p"
             self._stream.codec_context.gop_size = fps
             self._stream.codec_context.time_base = Fraction(1, fps)
+            self._container.start_encoding()  # opens the file: what is wrong with it should be told now
         self._fps = fps
         self._closed = False
 

@@ -222,6 +222,8 @@ class Session:
             worker.channel = None
         worker.release_buffer()
         worker.ended = True
+        if worker.state not in ("failed", "died"):
+            worker.state = "ended"
 
     def __enter__(self) -> Session:
         self.start()

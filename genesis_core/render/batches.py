@@ -34,18 +34,9 @@ def floor_geoms(bundle: SceneBundle) -> list[int]:
     for g in np.flatnonzero(bundle.geom_type == GeomType.PLANE):
         sx, sy = bundle.geom_size[g, :2]
         endless = sx <= 0 or sy <= 0 or min(sx, sy) >= ENDLESS
-        if endless and bundle.body_weldid[bundle.geom_bodyid[g]] == 0 and geom_rgba(bundle, int(g))[3] > 0:
+        if endless and bundle.body_weldid[bundle.geom_bodyid[g]] == 0 and bundle.geom_rgba[g, 3] > 0:
             out.append(int(g))
     return out
-
-
-def geom_rgba(bundle: SceneBundle, g: int) -> np.ndarray:
-    """The geom's final colour. MuJoCo: a material's colour rules unless the geom says its own."""
-    rgba = np.asarray(bundle.geom_rgba[g], np.float32)
-    mat = int(bundle.geom_matid[g])
-    if mat >= 0 and np.allclose(rgba, (0.5, 0.5, 0.5, 1.0)):
-        return np.asarray(bundle.materials[mat].rgba, np.float32)
-    return rgba
 
 
 def geom_material(bundle: SceneBundle, g: int) -> tuple[float, float, float, float]:
@@ -140,7 +131,7 @@ def make_batches(bundle: SceneBundle, groups: set[int], source: MeshSource, left
     """Batches of the visible geoms, opaque ones first."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for g in range(bundle.ngeom):
-        alpha = float(geom_rgba(bundle, g)[3])
+        alpha = float(bundle.geom_rgba[g, 3])
         key = source.key(g)
         if int(bundle.geom_group[g]) not in groups or g in left_out or alpha <= 0 or key is None:
             continue

@@ -9,7 +9,7 @@ from vispy import gloo
 
 from genesis_core.layout.scene import SceneBundle
 from genesis_core.render import shaders
-from genesis_core.render.batches import checker_colors, edge_color, geom_material, geom_rgba, geom_texture
+from genesis_core.render.batches import checker_colors, edge_color, geom_material, geom_texture
 
 if TYPE_CHECKING:
     from genesis_core.render.camera import Camera
@@ -39,7 +39,7 @@ class Floor:
         self._program["a_corner"] = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32)
 
     def _make(self, bundle: SceneBundle, geom: int) -> Any:
-        rgba = geom_rgba(bundle, geom)[:3]
+        rgba = bundle.geom_rgba[geom, :3]
         self._colors: tuple[Any, Any] | None = None
         self._cells = (1 / CELL, 1 / CELL, LINE)
         self._line: Any = None  # None = the theme's

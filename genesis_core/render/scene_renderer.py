@@ -25,7 +25,6 @@ from genesis_core.render.batches import (  # noqa: E402
     MeshSource,
     floor_geoms,
     geom_material,
-    geom_rgba,
     geom_scale,
     geom_tex,
     make_batches,
@@ -154,7 +153,7 @@ class SceneRenderer:
         looks = np.zeros((n, k), LOOKS)
         for i, g in enumerate(batch.geoms):
             looks["a_scale"][:, i] = geom_scale(self.bundle, g)
-            looks["a_rgba"][:, i] = geom_rgba(self.bundle, g)
+            looks["a_rgba"][:, i] = self.bundle.geom_rgba[g]
             looks["a_material"][:, i] = geom_material(self.bundle, g)
             looks["a_tex"][:, i] = geom_tex(self.bundle, g)
             looks["a_id"][:, i, 1] = g

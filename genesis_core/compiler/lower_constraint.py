@@ -111,15 +111,13 @@ def _touching_trees(mj: mujoco.MjModel, out: dict[str, Any]) -> set[tuple[int, i
     if mj.nkey:
         mujoco.mj_resetDataKeyframe(mj, data, 0)
     mujoco.mj_kinematics(mj, data)
-    edges = set()
-    for geom1, geom2 in zip(out["pair_geom1"], out["pair_geom2"], strict=True):
-        tree1, tree2 = (int(mj.body_treeid[mj.geom_bodyid[g]]) for g in (geom1, geom2))
-        if tree1 < 0 or tree2 < 0 or tree1 == tree2:
-            continue
-        reach = 1.1 * (mj.geom_rbound[geom1] + mj.geom_rbound[geom2])
-        if np.linalg.norm(data.geom_xpos[geom1] - data.geom_xpos[geom2]) < reach:
-            edges.add((min(tree1, tree2), max(tree1, tree2)))
-    return edges
+    geoms = [np.asarray(out[f"pair_geom{side}"], np.int64) for side in (1, 2)]
+    trees = [mj.body_treeid[mj.geom_bodyid[g]] for g in geoms]
+    reach = 1.1 * (mj.geom_rbound[geoms[0]] + mj.geom_rbound[geoms[1]])
+    near = np.linalg.norm(data.geom_xpos[geoms[0]] - data.geom_xpos[geoms[1]], axis=-1) < reach
+    near &= (trees[0] >= 0) & (trees[1] >= 0) & (trees[0] != trees[1])
+    pairs = np.sort(np.stack([t[near] for t in trees], 1), axis=1)
+    return {(int(a), int(b)) for a, b in np.unique(pairs, axis=0)}
 
 
 def elimination_order(mj: mujoco.MjModel, edges: set[tuple[int, int]]) -> list[int]:
@@ -129,15 +127,16 @@ def elimination_order(mj: mujoco.MjModel, edges: set[tuple[int, int]]) -> list[i
         near[a].add(b)
         near[b].add(a)
     size = [int(n) for n in mj.tree_dofnum]
+    cost = {t: size[t] + sum(size[o] for o in near[t]) for t in near}
     order = []
-    left = set(near)
-    while left:
-        tree = min(left, key=lambda t: (sum(size[o] for o in near[t]) + size[t], t))
+    while cost:
+        tree = min(cost, key=lambda t: (cost[t], t))
+        del cost[tree]
         for other in near[tree]:
-            near[other] |= near[tree] - {other}
-            near[other].discard(tree)
+            near[other] |= near[tree]
+            near[other] -= {other, tree}
+            cost[other] = size[other] + sum(size[o] for o in near[other])
         order.append(tree)
-        left.discard(tree)
     return order
 
 
@@ -160,8 +159,8 @@ def _lower_panels(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     start = np.array([p[0] for p in panels], np.int64)
     num = np.array([p[1] for p in panels], np.int64)
     depth = np.zeros(len(panels), np.int64)
-    for k, above in enumerate(above_of):
-        depth[k] = depth[above] + num[above] if above >= 0 else 0
+    for k, parent in enumerate(above_of.tolist()):
+        depth[k] = depth[parent] + num[parent] if parent >= 0 else 0
     out["npanel"], out["npanelword"] = len(panels), words
     out["panel_dof"], out["panel_num"] = start, num
     out["panel_tree"] = np.array([mj.dof_treeid[p[0]] for p in panels], np.int64)
@@ -197,29 +196,23 @@ def _lower_pairs(mj: mujoco.MjModel, out: dict[str, Any], mover_of: np.ndarray, 
     npair = int(out["npair"])
     bodies = [np.asarray(mj.geom_bodyid, np.int64)[out[f"pair_geom{s}"]] for s in (1, 2)]
     movers = np.stack([mover_of[b] for b in bodies], 1).reshape(npair, 2) if npair else np.zeros((0, 2), np.int64)
+    low, high = movers.min(1), movers.max(1)
     tree = np.append(out["mover_tree"], -1)
-    links: dict[tuple[int, int], int] = {}
-    frictionless: dict[tuple[int, int], bool] = {}
-    for (a, b), dim in zip(movers.tolist(), out["pair_condim"], strict=True):
-        if a >= 0 and b >= 0:
-            key = (min(a, b), max(a, b))
-            links.setdefault(key, len(links))
-            frictionless[key] = frictionless.get(key, True) and bool(dim == 1)
+    linked = low >= 0
+    keys = low * max(1, int(out["nmover"])) + high
+    names, which = np.unique(keys[linked], return_inverse=True)
+    rubs = np.bincount(which, weights=out["pair_condim"][linked] > 1, minlength=len(names)) > 0
     link, form = np.full(npair, -1, np.int64), np.full(npair, FORM_WORLD, np.int64)
-    for k, (a, b) in enumerate(movers.tolist()):
-        if a >= 0 and b >= 0:
-            key = (min(a, b), max(a, b))
-            link[k] = links[key]
-            if tree[a] != tree[b]:
-                form[k] = FORM_CROSS
-            else:
-                form[k] = FORM_ROW if frictionless[key] else FORM_TREE
+    link[linked] = which
+    form[linked] = np.where(
+        tree[low[linked]] != tree[high[linked]], FORM_CROSS, np.where(rubs[which], FORM_TREE, FORM_ROW)
+    )
     out["pair_mover"] = movers.reshape(-1)
     out["pair_link"], out["pair_form"] = link, form
-    solref, solimp = np.reshape(out["pair_solref"], (-1, 2)), np.reshape(out["pair_solimp"], (-1, 5))
-    out["pair_reference"] = np.array(
-        [reference(solref[k], solimp[k], float(mj.opt.timestep), refsafe) for k in range(npair)], np.float64
-    ).reshape(npair * REFERENCE)
+    rules = np.hstack([np.reshape(out["pair_solref"], (-1, 2)), np.reshape(out["pair_solimp"], (-1, 5))])
+    kinds, which = np.unique(rules, axis=0, return_inverse=True)
+    table = [reference(rule[:2], rule[2:], float(mj.opt.timestep), refsafe) for rule in kinds]
+    out["pair_reference"] = np.array(table, np.float64).reshape(-1, REFERENCE)[which.reshape(-1)].reshape(-1)
     weight = mj.body_invweight0[bodies[0]] + mj.body_invweight0[bodies[1]]
     out["pair_diag"] = np.asarray(weight, np.float64).reshape(-1)
 

@@ -137,7 +137,8 @@ def set_live(m, d):
 
 @kernel
 def check_decrement(m, d):
-    """Finishes the trees whose Newton step promises less than the tolerance."""
+    """Finishes the trees whose Newton step promises less than the tolerance; returns whether there is one."""
+    ended = False
     z = lane(d, 0.0)
     one = lane(d, 1.0)
     for t in range(m.ntree):
@@ -150,17 +151,23 @@ def check_decrement(m, d):
     sum_islands(m, d, 6, 7)
     for t in range(m.ntree):
         small = not_(load(d.tree_scale, t) * load(d.tree_sum, 8 * t + 6) * -0.5 >= m.tolerance)
+        ended = ended | any_(small & unfinished(d, t))
         store(d.tree_done, t, select(small, one, load(d.tree_done, t)))
+    return ended
 
 
 @inline
 def finish_iteration(m, d):
-    """Ends the lanes that have converged. Returns (some lane goes on, some lane that goes on needs a new Hessian)."""
+    """Ends the lanes that have converged.
+
+    Returns whether some lane goes on, whether one of those needs a new Hessian, and whether some lane has ended.
+    """
     z = lane(d, 0.0)
     one = lane(d, 1.0)
     sum_islands(m, d, 3, 6)
     more = False
     again = False
+    fewer = False
     for t in range(m.ntree):
         if d.tree_live[t] == 0:
             continue
@@ -177,12 +184,13 @@ def finish_iteration(m, d):
         # a full step in which no row changed its state has reached the minimum; single precision cannot see it else
         stop = stop | (not_(flips) & (al == 1.0))
         store(d.tree_iter, t, load(d.tree_iter, t) + select(moved & not_(done), one, z))
+        fewer = fewer | any_(stop & not_(done))
         done = done | stop
         store(d.tree_done, t, select(done, one, z))
         d.tree_live[t] = any_(not_(done))
         more = more | any_(not_(done))
         again = again | any_(not_(done) & flips)
-    return more, again
+    return more, again, fewer
 
 
 @kernel
@@ -206,14 +214,16 @@ def iterate(m, d):
                 for i in range(i0, i0 + m.tree_dofnum[t]):
                     store(d.search, i, -load(d.grad, i))
         backsolve(m, d, d.search)
+        ended = False
         if n > 0:
-            check_decrement(m, d)
+            ended = check_decrement(m, d)
             if not set_live(m, d):
                 break
         line_search(m, d)
         advance(m, d)
-        more, again = finish_iteration(m, d)
-        list_live(m, d)
+        more, again, fewer = finish_iteration(m, d)
+        if fewer or ended:
+            list_live(m, d)
         n += 1
     d.count[SOLVER_ITER] = n
 

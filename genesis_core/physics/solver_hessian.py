@@ -265,15 +265,38 @@ def add_sparse_row(m, d, c, n, D):
         for i in range(d.run_dof[k], d.run_dof[k] + d.run_num[k]):
             store(d.dof_J, i, dot6(w, load6(d.cdof, 6 * i)))
     for k in range(n):
-        p = m.dof_panel[d.run_dof[k]]
-        for i in range(d.run_dof[k], d.run_dof[k] + d.run_num[k]):
-            f = D * load(d.dof_J, i)
-            for l in range(k, n):
-                j0 = d.run_dof[l]
-                q = m.dof_panel[j0]
-                a = d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * m.panel_num[q] - m.panel_dof[q]
-                for j in range(j0, min(j0 + d.run_num[l], i + 1)):
-                    store(d.hess, a + j, fma(f, load(d.dof_J, j), load(d.hess, a + j)))
+        i = d.run_dof[k]
+        end = i + d.run_num[k]
+        while i < end:
+            sparse_rows(m, d, k, n, i, i + 1 < end, D)
+            i += 2
+
+
+@inline
+def sparse_rows(m, d, k, n, i, two, D):
+    """Rows i (and i + 1) of D J J^T, where run k holds them, over the runs k .. n-1."""
+    p = m.dof_panel[i]
+    f = D * load(d.dof_J, i)
+    g = f
+    if two:
+        g = D * load(d.dof_J, i + 1)
+    for l in range(k, n):
+        j0 = d.run_dof[l]
+        q = m.dof_panel[j0]
+        nq = m.panel_num[q]
+        a = d.hess_blk[p * m.npanel + q] + (i - m.panel_dof[p]) * nq - m.panel_dof[q]
+        end = min(j0 + d.run_num[l], i + 1)
+        if two:
+            for j in range(j0, end):
+                x = load(d.dof_J, j)
+                store(d.hess, a + j, fma(f, x, load(d.hess, a + j)))
+                store(d.hess, a + nq + j, fma(g, x, load(d.hess, a + nq + j)))
+            if l == k:
+                x = load(d.dof_J, i + 1)
+                store(d.hess, a + nq + i + 1, fma(g, x, load(d.hess, a + nq + i + 1)))
+        else:
+            for j in range(j0, end):
+                store(d.hess, a + j, fma(f, load(d.dof_J, j), load(d.hess, a + j)))
 
 
 @inline

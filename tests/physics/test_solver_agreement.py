@@ -9,7 +9,7 @@ from solver_harness import contact_forces, relative_errors, settled_states, solv
 
 from genesis_core.compiler.build import Model
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.parity, pytest.mark.timeout(900)]  # the first call may compile the kernels
 
 
 def pile(option: str = "", geom: str = "", floor: str = "", flag: str = "") -> str:

@@ -13,6 +13,7 @@ from genesis_core.compiler.build import Model
 from genesis_core.compiler.lower_constraint import elimination_order, reference, tree_panels
 from genesis_core.layout.fields_constraint import PANEL_MAX
 
+pytestmark = pytest.mark.timeout(900)  # the first call may compile the kernels
 NEIGHBOURS = ("a pile of bodies", "a pile with spin and roll friction", "an arm that touches itself", "a walker")
 
 

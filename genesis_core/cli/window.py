@@ -17,7 +17,7 @@ def window(scene: str | None, common: CommonOptions) -> int:
     devices = common.worker_devices(path) if common.devices or common.backend != "auto" else None
     # genesis_core never imports app: the window is found by name, as a plug-in would be
     module = importlib.import_module("app.__main__")
-    return module.open_window(
+    code = module.open_window(
         str(path) if path is not None else None,
         devices=devices,
         n_envs=common.envs,
@@ -25,20 +25,19 @@ def window(scene: str | None, common: CommonOptions) -> int:
         seed=common.seed,
         env_spacing=common.spacing,
     )
+    return _record_instead(path, common) if code == module.NO_DISPLAY else code
 
 
 def _record_instead(path: Path | None, common: CommonOptions) -> int:
     from genesis_core.cli.record import run_record
-    from genesis_core.record.plan import RecordOptions
+    from genesis_core.record.plan import RecordOptions, safe_name
     from resources import scene_path
 
     scene = path or scene_path()
-    print(
-        "no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): recording the scene in place of a window",
-        file=sys.stderr,
-    )
+    print("no display can be reached from here: recording the scene in place of a window", file=sys.stderr)
     options = RecordOptions(
         scene=scene,
+        name=f"{safe_name(scene.stem)}-preview",  # not the name of a recording that somebody made on purpose
         n_envs=common.envs,
         select="first:16",
         layout="world",

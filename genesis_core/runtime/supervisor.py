@@ -10,11 +10,12 @@ import contextlib
 import itertools
 import multiprocessing
 import os
+import signal
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from genesis_core.runtime.worker import log_tail, main
 log = get_logger(__name__)
 
 SILENCE = 2.0  # [s] without a sign of life
+LOADING_SILENCE = 30.0  # [s] importing and compiling in LLVM may hold the interpreter's lock for seconds
 PUMP_LIMIT = 64  # messages of one worker per pump, so that a talkative one does not hold the caller up
 KEPT_LOGS = 40  # files of earlier runs
 MAX_ENVS = 1 << 20
@@ -60,8 +62,6 @@ class SessionEvent(msgspec.Struct):
 
 def failure_of(event: SessionEvent, session: Session) -> GenesisError:
     """The error to raise for a Failed, WorkerDied or early Bye message of a worker."""
-    import signal
-
     message, log_file = event.message, session.log_file(event.worker)
     name = f"worker {event.worker} ({session.config.devices[event.worker]})"
     if isinstance(message, msg.Failed):
@@ -164,7 +164,8 @@ class Session:
             process = context.Process(
                 target=main, args=(theirs, encode(worker.config)), name=f"genesis-{worker.config.device}", daemon=True
             )
-            process.start()
+            with _interrupts_held():
+                process.start()
         theirs.close()
         worker.process = process
         worker.channel = Channel(ours, msg.unpack_up)
@@ -278,7 +279,8 @@ class Session:
             except msgspec.ValidationError as error:
                 events.append(SessionEvent(index, msg.Diagnostic(level="error", text=f"unreadable message: {error}")))
             quiet = time.monotonic() - worker.last_sign
-            if quiet > SILENCE and not worker.silent and not worker.ended:
+            limit = SILENCE if worker.state in ("paused", "running", "recording") else LOADING_SILENCE
+            if quiet > limit and not worker.silent and not worker.ended:
                 worker.silent = True
                 events.append(SessionEvent(index, msg.WorkerSilent(seconds=quiet)))
         return events
@@ -492,7 +494,20 @@ def _check(config: SessionConfig) -> None:
 
 
 @contextlib.contextmanager
-def _environment(**values: str):
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl+C reaches this process afterwards, and a process started inside never: it is not its business."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
     """Variables for a process that is started inside; a spawned process takes them before it imports anything."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)

@@ -155,21 +155,44 @@ class RigidEntity(EntityStructure):
         return self._out(np.asarray(total - self._read("qfrc_bias", columns, envs_idx)))
 
     # ------------------------------------------------------------------ base link and links
+    def _base_read(self, name: str, part: slice, envs_idx: Any) -> np.ndarray | None:
+        """Columns of a floating base's own joint, None where the base does not float.
+
+        The pose and velocity of such a link are coordinates of the state: no kinematics has to be run for them.
+        """
+        self._built()
+        joint = self._joints[0]
+        if joint.type is not JOINT_TYPE.FREE:
+            return None
+        first = self._q0 if name == "qpos" else self._v0
+        width = joint.n_qs if name == "qpos" else joint.n_dofs
+        return self._read(name, first + np.arange(width)[part], envs_idx)
+
     def get_pos(self, envs_idx: Any = None) -> torch.Tensor:
         """Origin of the base link, (n_envs, 3)."""
-        return self.get_links_pos([0], envs_idx)[..., 0, :]
+        own = self._base_read("qpos", slice(0, 3), envs_idx)
+        return self.get_links_pos([0], envs_idx)[..., 0, :] if own is None else self._out(own)
 
     def get_quat(self, envs_idx: Any = None) -> torch.Tensor:
         """Orientation of the base link, (n_envs, 4)."""
-        return self.get_links_quat([0], envs_idx)[..., 0, :]
+        own = self._base_read("qpos", slice(3, 7), envs_idx)
+        if own is None:
+            return self.get_links_quat([0], envs_idx)[..., 0, :]
+        return self._out(own / np.linalg.norm(own, axis=-1, keepdims=True))
 
     def get_vel(self, envs_idx: Any = None) -> torch.Tensor:
         """Velocity of the base link's origin, (n_envs, 3)."""
-        return self.get_links_vel([0], envs_idx)[..., 0, :]
+        own = self._base_read("qvel", slice(0, 3), envs_idx)
+        return self.get_links_vel([0], envs_idx)[..., 0, :] if own is None else self._out(own)
 
     def get_ang(self, envs_idx: Any = None) -> torch.Tensor:
         """Angular velocity of the base link, (n_envs, 3)."""
-        return self.get_links_ang([0], envs_idx)[..., 0, :]
+        own = self._base_read("qvel", slice(3, 6), envs_idx)
+        if own is None:
+            return self.get_links_ang([0], envs_idx)[..., 0, :]
+        quat = self._base_read("qpos", slice(3, 7), envs_idx)
+        assert quat is not None
+        return self._out(geom.transform_by_quat(own, quat / np.linalg.norm(quat, axis=-1, keepdims=True)))
 
     def _free_base(self, what: str) -> Joint:
         joint = self.base_joint

@@ -315,3 +315,19 @@ def test_primitives_stand_and_lie_where_they_should(session64: None) -> None:
         assert entity.get_pos()[:, 2].tolist() == pytest.approx([height] * 2, abs=2e-3), entity
     assert shelf.get_pos()[0].tolist() == [4.5, 0.5, 0.55]
     assert ball.get_pos()[:, 2].tolist() == pytest.approx([0.65] * 2, abs=2e-3)
+
+
+@batch3
+def test_the_short_way_to_a_floating_base_agrees_with_the_kinematics(scene: gs.Scene) -> None:
+    box = scene.get_entity("box")
+    rng = np.random.default_rng(0)
+    quat = rng.normal(size=(3, 4))
+    box.set_qpos(np.concatenate([rng.normal(size=(3, 3)), quat], axis=1))
+    box.set_dofs_velocity(rng.normal(size=(3, 6)))
+    for short, long in (
+        (box.get_pos(), box.get_links_pos()),
+        (box.get_quat(), box.get_links_quat()),
+        (box.get_vel(), box.get_links_vel()),
+        (box.get_ang(), box.get_links_ang()),
+    ):
+        torch.testing.assert_close(short, long[:, 0])

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from genesis_core.bench_cases import Case, open_case
 from genesis_core.errors import OptionError
 
 MAX_ENVS = 1 << 20
+LONGEST = 12.0  # an episode may last this many times the least time of a measurement
+SHORTEST = 50  # steps, however long they take
 MUJOCO_ENVS = 256  # most environments that MuJoCo's rollout is asked to hold trajectories of
 MISSING_MUJOCO = (
     "the comparison needs the full mujoco package (mujoco.rollout), which is not installed: "
@@ -87,6 +89,20 @@ class Ours:
             done += n
             chunk += 1
         return time.perf_counter() - began
+
+    def warm_up(self, longest: float | None) -> None:
+        """Touches all memory and lets workspaces grow; shortens episodes that would take more than `longest` seconds,
+        to no less than SHORTEST steps."""
+        whole = self.case
+        self.case = replace(whole, steps=min(whole.steps, SHORTEST))
+        self.episode()
+        expected = self.episode() * whole.steps / self.case.steps
+        if longest is None or expected <= longest:
+            self.case = whole
+        else:
+            self.case = replace(whole, steps=max(self.case.steps, int(whole.steps * longest / expected)))
+        if expected < 1.0:
+            self.episode()
 
     def rate(self, seconds: float) -> float:
         """Environment-steps per second over at least `seconds` of episodes."""
@@ -211,8 +227,8 @@ def measure_case(name: str, settings: Settings, report: Callable[[str], None] = 
     for n in settings.envs:
         report(f"{name}: preparing {n} environments")
         ours = Ours(case, n, settings.precision, threads)
-        ours.episode()  # warm up: page faults, workspaces that grow
-        theirs = Theirs(case, n, threads, settings.seconds) if settings.against_mujoco else None
+        ours.warm_up(None if settings.steps else LONGEST * settings.seconds)
+        theirs = Theirs(ours.case, n, threads, settings.seconds) if settings.against_mujoco else None
         runners.append((n, ours, theirs))
     rates: dict[int, list[float]] = {n: [] for n in settings.envs}
     other: dict[int, list[float]] = {n: [] for n in settings.envs}
@@ -222,7 +238,7 @@ def measure_case(name: str, settings: Settings, report: Callable[[str], None] = 
             rates[n].append(ours.rate(settings.seconds))
             if theirs is not None:
                 other[n].append(theirs.rate(settings.seconds))
-    out = [_summary(case, settings, threads, n, ours, theirs, rates[n], other[n]) for n, ours, theirs in runners]
+    out = [_summary(ours.case, settings, threads, n, ours, theirs, rates[n], other[n]) for n, ours, theirs in runners]
     _relate(out)
     for _, ours, theirs in runners:
         ours.close()
@@ -275,9 +291,10 @@ def _relate(results: Sequence[Measurement]) -> None:
     """Cost of an environment-step relative to that with 64 environments (or the nearest larger, else the largest)."""
     counts = sorted(r.n_envs for r in results)
     reference = next((n for n in counts if n >= 64), counts[-1])
-    base = next(r.rate for r in results if r.n_envs == reference)
+    base = next(r for r in results if r.n_envs == reference)
     for r in results:
-        r.flat = base / r.rate
+        if r.steps == base.steps:  # shorter episodes are other work
+            r.flat = base.rate / r.rate
 
 
 # ---------------------------------------------------------------------------------------------------------------- start

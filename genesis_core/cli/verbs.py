@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,8 +42,17 @@ def run_app(arguments: Sequence[str]) -> int:
         raise KeyboardInterrupt from None
     except usage_error as error:  # type: ignore[misc]
         error.show()
+        _tell_value(error, arguments)
         return 2
     return result if isinstance(result, int) else 0
+
+
+def _tell_value(error: Any, arguments: Sequence[str]) -> None:
+    """The value that an option was given, which typer's message leaves out."""
+    names = getattr(getattr(error, "param", None), "opts", ())
+    for option, value in zip(arguments, arguments[1:], strict=False):
+        if option in names:
+            print(f"  given: {option} {value}", file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ def run_app(arguments: Sequence[str]) -> int:
 def _tell_value(error: Any, arguments: Sequence[str]) -> None:
     """The value that an option was given, which typer's message leaves out."""
     names = getattr(getattr(error, "param", None), "opts", ())
-    for option, value in zip(arguments, arguments[1:], strict=False):
+    for option, value in itertools.pairwise(arguments):
         if option in names:
             print(f"  given: {option} {value}", file=sys.stderr)
 

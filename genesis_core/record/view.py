@@ -163,7 +163,7 @@ class StudioView:
     def _world_camera(self) -> Camera:
         """A camera that has all environments in the picture: the floor's far corners may touch its edges."""
         spread = float(np.linalg.norm(self._offsets[:, :2].max(axis=0))) if len(self._offsets) else 0.0
-        return self._free_camera(self._radius + 0.62 * spread)
+        return self._free_camera(self._radius + 0.75 * spread)
 
     def draw(self, rows: np.ndarray, bodies: np.ndarray | None = None) -> np.ndarray:
         """The picture, (height, width, 3) uint8. rows (n, ngeom, 12); bodies (n, k, 7) poses of `camera.bodies`."""

@@ -154,7 +154,7 @@ def actuation(m, d):
 
 @kernel
 def velocity_gain(m, d, u):
-    """Derivative of actuator_force u with respect to the actuator's velocity; 0 where the force is at its limit."""
+    """Derivative of actuator_force u by the actuator's velocity; 0 where it or the joint's total is at its limit."""
     slope = lane(d, 0.0)
     if m.actuator_biastype[u] == 1:
         slope = slope + param(m.actuator_biasprm, 3 * u + 2)
@@ -164,5 +164,11 @@ def velocity_gain(m, d, u):
         f = load(d.actuator_force, u)
         low = param(m.actuator_forcerange, 2 * u)
         high = param(m.actuator_forcerange, 2 * u + 1)
+        slope = select((f > low) & (f < high), slope, 0.0)
+    j = m.actuator_jntid[u]
+    if m.jnt_actfrclimited[j]:
+        f = load(d.qfrc_actuator, m.jnt_dofadr[j])
+        low = param(m.jnt_actfrcrange, 2 * j)
+        high = param(m.jnt_actfrcrange, 2 * j + 1)
         slope = select((f > low) & (f < high), slope, 0.0)
     return slope

@@ -189,7 +189,7 @@ def test_a_lane_does_not_feel_its_neighbours(bits, width):
 
 def test_the_wrong_array_type_is_refused_with_its_name():
     struct = Struct("Probe", FIELDS, 32, 8, False)
-    with pytest.raises(TypeError, match="Probe.x"):
+    with pytest.raises(TypeError, match=r"Probe\.x"):
         Table(struct, {"n": 1, "h": 0.1, "x": np.zeros(8), "y": np.zeros(8, np.float32), "k": np.zeros(1, np.int64)})
 
 

@@ -348,11 +348,11 @@ class _Recorder:
 
     # ------------------------------------------------------------------ the end
     def _finish(self) -> None:
-        from genesis_core.record.video import save_picture
-
         if self.video is not None:
             self.video.close()
         if self.picture is not None:
+            from genesis_core.record.video import save_picture
+
             save_picture(self.targets.picture, self.picture)
         if self.states is not None:
             self.states.finish(complete=not self.stop.requested, interrupted=self.stop.requested)

@@ -121,6 +121,7 @@ class Session:
         self.n_envs = config.n_envs or 0
         self.env_spacing: tuple[float, float] = (1.0, 1.0)
         self.closed = False
+        self._started = False
         self._shown: list[int] = []
         self._running = False
         self.spec_json = ""
@@ -152,6 +153,9 @@ class Session:
         """Spawns the workers. They load at once; the first compiles the kernels, the others follow."""
         if self.closed:
             raise StateError("the session is closed", hint="make a new Session")
+        if self._started:
+            raise StateError("the session is started already")
+        self._started = True
         for worker in self._workers:
             self._spawn(worker)
 
@@ -227,7 +231,8 @@ class Session:
             worker.state = "ended"
 
     def __enter__(self) -> Session:
-        self.start()
+        if not self._started:
+            self.start()
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -215,6 +215,8 @@ def test_two_sessions_do_not_disturb_each_other(session: Session, open_session: 
 
 def test_nothing_can_be_done_with_a_closed_session(open_session: MakeSession) -> None:
     session = open_session(n_envs=1)
+    with pytest.raises(StateError, match="started already"):
+        session.start()
     session.close()
     session.close()
     with pytest.raises(StateError):

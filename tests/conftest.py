@@ -33,8 +33,8 @@ def display() -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
     os.close(theirs)
-    number = os.read(ours, 16).decode().strip()
-    os.close(ours)
+    with os.fdopen(ours) as answer:
+        number = answer.readline().strip()  # with its end: the server dies of writing it to a closed pipe
     before = os.environ.get("DISPLAY")
     if not number:
         process.wait(5)

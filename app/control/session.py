@@ -65,6 +65,7 @@ class SessionControl:
             return
         self.cancel()
         self.state.set_problem(None)
+        session: Session | None = None
         try:
             count = max(1, wanted.cpu_workers)
             text = f"cpu:{count}" if count > 1 else "cpu"
@@ -77,11 +78,13 @@ class SessionControl:
             )
             session = Session(config)
             session.start()
-        except GenesisError as error:
+        except (GenesisError, OSError) as error:
+            if session is not None:
+                self._close(session)  # some of its workers may run already
+            if isinstance(error, OSError):
+                self._fail(Problem("No worker process could be started", str(error)))
+                return
             self._fail(Problem(f"{Path(wanted.path).name} cannot be started", error.what, error.where, error.hint))
-            return
-        except OSError as error:
-            self._fail(Problem("No worker process could be started", str(error)))
             return
         self.pending, self._pending_path = session, wanted.path
         self.state.set_loading(Loading(wanted.path, "starting", 0.0))

@@ -3,7 +3,7 @@
 The file's own actuators are replaced by three per joint, all on the joint itself: `NAME:force` (force = control),
 `NAME:position` (force = -q * control) and `NAME:velocity` (force = -v * control). The last two are affine gains, whose
 velocity part the implicit integrators know. The sum is clamped by the joint's actuator force range; while it is,
-the damping stays in the implicit matrix, as in Genesis, and as MuJoCo does for force ranges of joints. What the file's
+the damping leaves the implicit matrix, as with MuJoCo's own actuators. What the file's
 actuators said (gains, force ranges) becomes the starting value of kp, kv and the range.
 """
 

@@ -153,7 +153,7 @@ class ProgressReporter:
     def warn(self, text: str) -> None:
         from rich.markup import escape
 
-        self._console.print(f"[yellow]warning:[/] {escape(text)}")
+        self._console.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
 def main_note(text: str) -> None:

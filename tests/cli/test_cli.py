@@ -80,6 +80,7 @@ def _bad_files(folder: Path) -> dict[str, tuple[str | bytes, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(_bad_files(Path())))
 def test_a_bad_file_is_refused_with_its_place(name: str, tmp_path: Path) -> None:
     content, text = _bad_files(tmp_path)[name]
@@ -150,6 +151,7 @@ def studio_raw(*arguments: str | Path):
 
 
 @pytest.mark.gl
+@pytest.mark.slow
 def test_without_a_display_the_scene_is_recorded_instead(tmp_path: Path) -> None:
     scene = tmp_path / "tiny.toml"
     (tmp_path / "ball.xml").write_text(GOOD)

@@ -18,7 +18,7 @@ from PIL import Image
 
 from genesis_core.record.recording import RecordingReader
 
-pytestmark = pytest.mark.gl
+pytestmark = [pytest.mark.gl, pytest.mark.slow]
 G, DT = 9.81, 0.01
 
 

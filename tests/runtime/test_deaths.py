@@ -19,6 +19,7 @@ from genesis_core.errors import SceneError, StateError, WorkerError
 from genesis_core.runtime import messages as msg
 from genesis_core.runtime.supervisor import Session, SessionConfig, failure_of
 
+pytestmark = pytest.mark.slow
 MakeSession = Callable[..., Session]
 LINUX = sys.platform.startswith("linux")
 

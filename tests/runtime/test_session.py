@@ -15,6 +15,7 @@ from genesis_core.runtime import messages as msg
 from genesis_core.runtime.shm import Frame
 from genesis_core.runtime.supervisor import Session, SessionConfig
 
+pytestmark = pytest.mark.slow
 MakeSession = Callable[..., Session]
 DT = 0.01
 

@@ -33,9 +33,9 @@ class Simulation:
 
     model: what to simulate; n_envs: how many; backend: "cpu"; precision: "32" or "64"; threads: CPU threads (None = all
     cores that this process may use); seed: kept for the random streams of sensors and domain randomisation;
-    on_diverge: what happens to an environment whose state or acceleration is NaN or beyond 1e10: "reset" puts it back into
-    the initial state as MuJoCo does, "freeze" keeps the state that it had at the start of the call, "raise" freezes it and
-    raises a GenesisError that names it; progress: called as progress(stage, fraction) while kernels compile.
+    on_diverge: what happens to an environment whose state or acceleration is NaN or beyond 1e10: "reset" puts it
+    back into the initial state as MuJoCo does, "freeze" keeps the state that it had at the start of the call, "raise" freezes
+    it and raises a GenesisError that names it; progress: called as progress(stage, fraction) while kernels compile.
 
     Quantities have MuJoCo's names, frames, units and order; quaternions are w-x-y-z.
     """
@@ -158,7 +158,7 @@ class Simulation:
 
     def _poses(self, name: str, ids: np.ndarray) -> np.ndarray:
         shape = self._shape(name)
-        out = np.empty((len(ids), math.prod(shape)), self._real)
+        out: np.ndarray = np.empty((len(ids), math.prod(shape)), self._real)
         order = ids // self.width
         for b in np.unique(order):
             work = self._cpu.pose(self._state, int(b), everything=True)
@@ -187,7 +187,8 @@ class Simulation:
     def set(self, name: str, value: Any, envs: Envs = None) -> None:
         """Sets a quantity of the chosen environments.
 
-        value has MuJoCo's shape (the same for all chosen environments) or that with the environments in front.
+        value has MuJoCo's shape (the same for all chosen environments) or that with the environments in front; a single
+        number fills everything.
         """
         self._check_open()
         ids = self._env_ids(envs)
@@ -224,6 +225,8 @@ class Simulation:
         except (TypeError, ValueError) as error:
             raise OptionError(f"{name}: {value!r:.60} is not an array of numbers") from error
         items = math.prod(shape)
+        if data.ndim == 0:
+            data = np.broadcast_to(data, shape)
         fits = {shape: 1, (items,): 1, (n, *shape): n, (n, items): n}
         if data.shape not in fits:
             want = " or ".join(str(s) for s in dict.fromkeys([shape, (n, *shape)]))

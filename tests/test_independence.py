@@ -1,4 +1,4 @@
-"""A result depends on the environment's own state alone: not on how many others there are, on threads, or on its place."""
+"""A result depends on the environment's own state: not on the number of others, on threads, or on its place."""
 
 from __future__ import annotations
 

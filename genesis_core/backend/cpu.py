@@ -97,7 +97,7 @@ class CpuBackend:
         return dispatcher.overloads[(m, d, s, types.int64, types.int64)].entry_point
 
     def run(self, state: Table, n: int, mode: int) -> None:
-        """Works on all blocks of the state until each has done n steps, enlarging workspaces where they are too small."""
+        """Works on all blocks until each has done n steps, enlarging workspaces where they are too small."""
         blocks = int(state.slots[state.type.index["nblock"]])
         state.arrays["done"][:] = 0
         state.arrays["touched"][:] = 0

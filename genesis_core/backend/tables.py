@@ -77,7 +77,7 @@ def model_table(model: Model, bits: int, width: int, **scalars: int) -> Table:
             arrays[f.name] = value
             continue
         dtype = np.int64 if f.kind == "i" else real_type(bits)
-        flat = np.ascontiguousarray(value, dtype).reshape(-1)
+        flat: np.ndarray = np.ascontiguousarray(value, dtype).reshape(-1)
         if flat.size != shape_size(f.shape, model.sizes):
             raise ValueError(f"{f.name}: {flat.size} numbers, want {f.shape} = {shape_size(f.shape, model.sizes)}")
         home = aligned(flat.size, dtype)

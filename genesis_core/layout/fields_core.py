@@ -192,5 +192,5 @@ STATE_FIELDS: list[Field] = [
     # --- the host's book-keeping
     F("frozen", "r", "1", doc="1 = taken out of the simulation by the policy for bad states"),
     F("bad", "r", "1", doc="times that the environment went bad"),
-    F("reset_at", "r", "1", doc="substeps of this call that were done when it was last reset"),
+    F("reset_at", "r", "1", doc="step of this call, counted from 1, before which it was last reset; 0 = not"),
 ]

@@ -105,7 +105,7 @@ def note_bad(m, d, s, b, bad, step):
     else:
         reset_lanes(m, d, bad)
         store_inputs(m, d, s, b)
-        store(s.reset_at, b, select(bad, lane(d, step), load(s.reset_at, b)))
+        store(s.reset_at, b, select(bad, lane(d, step + 1), load(s.reset_at, b)))
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Smooth dynamics and whole steps against MuJoCo, on small models that use one feature each and on models in the wild."""
+"""Smooth dynamics and whole steps against MuJoCo, on a model that uses every feature and on models in the wild."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ def test_mocap_bodies_carry_what_hangs_on_them():
 
 def test_two_hundred_steps_without_contact_stay_together():
     for option in OPTIONS:
-        both = parity.engines(chain(option), 8, speed=0.3, spread=0.1)
+        # the velocity servo is so stiff that Euler's method chatters and magnifies any rounding: a softer one here
+        text = chain(option).replace('kv="4" gear="2"', 'kv=".01" gear="2"')
+        both = parity.engines(text, 8, speed=0.3, spread=0.1)
         both.step(200)
         assert np.abs(both.sim.get("qpos") - np.array([d.qpos for d in both.datas])).max() < 1e-6
 

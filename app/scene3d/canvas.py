@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 
 import numpy as np
 from PySide6.QtCore import QPointF, QSize, Qt, QTimer
@@ -129,7 +130,15 @@ class Canvas(QOpenGLWidget):
 
     # ------------------------------------------------------------------ drawing
     def initializeGL(self) -> None:
-        self.context().aboutToBeDestroyed.connect(self._drop_renderer)
+        # Qt tells this from inside the widget's destructor too: no call may reach the widget itself then.
+        view = weakref.ref(self)
+
+        def gone() -> None:
+            found = view()
+            if found is not None:
+                found.forget()
+
+        self.context().aboutToBeDestroyed.connect(gone)
 
     def paintGL(self) -> None:
         begin = time.perf_counter()
@@ -219,7 +228,7 @@ class Canvas(QOpenGLWidget):
         if self._stale_rows and len(state.shown):
             renderer.set_rows(state.rows)
             self._stale_rows = False
-            self._follow()
+        self._follow()
         chosen = state.selection
         row = state.shown.index(chosen.env) if chosen is not None and chosen.env in state.shown else None
         renderer.set_highlight((row, chosen.body) if chosen is not None and row is not None else None)
@@ -242,14 +251,19 @@ class Canvas(QOpenGLWidget):
         )
         self._homed = True
 
-    def _drop_renderer(self) -> None:
+    def release(self) -> None:
+        """Frees what the view holds in its context; to be called before the widget is destroyed."""
         if self.renderer is not None:
             self.makeCurrent()
             self.renderer.close()
-            self.renderer = None
-            self._small = None
-            self._fresh_scene = True
             self.doneCurrent()
+        self.forget()
+
+    def forget(self) -> None:
+        """The context is gone, and everything in it."""
+        self.renderer = None
+        self._small = None
+        self._fresh_scene = True
 
     def picture(self) -> QImage:
         """The view as an image."""

@@ -85,6 +85,7 @@ class Studio:
         self.window.hide()
         await self.pump.stop()
         await self.sessions.close()
+        self.canvas.release()
         self._done = True
         self.window.close()
 

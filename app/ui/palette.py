@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from functools import cache
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QIcon, QKeyEvent, QPainter, QPixmap
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.model.commands import MENUS
 from app.model.state import AppState
 from app.ui.overlays import Card
-from app.ui.theme import icon
+from app.ui.theme import icon, theme
 from app.ui.widgets.basics import label
 
 MOUSE = (
@@ -20,6 +31,36 @@ MOUSE = (
     ("Ctrl + drag", "Pull a body"),
     ("Map click", "Show, hide one"),
 )
+
+
+SHORTCUT = Qt.ItemDataRole.UserRole + 1
+
+
+@cache
+def _nothing() -> QIcon:
+    """Keeps the place of an icon, so that all titles begin below each other."""
+    pixels = QPixmap(16, 16)
+    pixels.fill(Qt.GlobalColor.transparent)
+    return QIcon(pixels)
+
+
+class _Rows(QStyledItemDelegate):
+    """A command with its shortcut at the right end."""
+
+    def __init__(self, parent: QObject, state: AppState) -> None:
+        super().__init__(parent)
+        self.state = state
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().paint(painter, option, index)
+        shortcut = index.data(SHORTCUT)
+        if shortcut:
+            rect: QRect = option.rect
+            painter.setPen(theme(self.state.theme).color("faint"))
+            painter.drawText(rect.adjusted(0, 0, -12, 0), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
+                             shortcut)  # fmt: skip
 
 
 class Palette(Card):
@@ -38,6 +79,8 @@ class Palette(Card):
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setIconSize(QSize(16, 16))
         self.list.setFixedHeight(250)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setItemDelegate(_Rows(self.list, state))
         column.addWidget(self.text)
         column.addWidget(self.list)
         self.text.textChanged.connect(self._search)
@@ -54,13 +97,11 @@ class Palette(Card):
     def _search(self, text: str) -> None:
         self.list.clear()
         for command in self.state.commands.search(text):
-            item = QListWidgetItem(
-                f"{command.menu}: {command.title}" + (f"    {command.shortcut}" if command.shortcut else "")
-            )
+            item = QListWidgetItem(f"{command.menu}: {command.title}")
             item.setData(Qt.ItemDataRole.UserRole, command.id)
+            item.setData(SHORTCUT, command.shortcut)
             item.setToolTip(command.tip)
-            if command.icon:
-                item.setIcon(icon(command.icon, self.state.theme, "muted"))
+            item.setIcon(icon(command.icon, self.state.theme, "muted") if command.icon else _nothing())
             self.list.addItem(item)
         self.list.setCurrentRow(0)
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.model.intents import Intents
 from app.model.state import AppState
@@ -15,33 +25,70 @@ from app.ui.theme import icon
 from app.ui.widgets.basics import clear_layout, elided, framed, label
 from resources import list_scenes, scene_path
 
-WIDTH = 860
-CARD_HEIGHT = 104
+WIDTH = 1120
+COLUMNS = 4
+WORDS = 54  # [pixel] below a card's picture
+SHAPE = 9 / 16  # of a picture
+ROUND = 9.0  # [pixel]
 
 
-class SceneCard(QPushButton):
-    """One bundled scene."""
+class Card(QPushButton):
+    """As high as its width asks for."""
 
-    def __init__(self, title: str, text: str, note: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setObjectName("sceneCard")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 9, 12, 9)
-        column.setSpacing(3)
-        name = label(title)
-        font = name.font()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(130)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        height = round(self.width() * SHAPE) + WORDS
+        if height != self.height():
+            self.setFixedHeight(height)
+
+
+class SceneCard(Card):
+    """One bundled scene: its picture, its name, how many environments it has."""
+
+    def __init__(self, title: str, text: str, note: str, picture: Path) -> None:
+        super().__init__()
+        self._picture = QPixmap(str(picture))
+        self._name, self._note = label(title), label(note, "faint")
+        font = self._name.font()
         font.setBold(True)
-        name.setFont(font)
-        about = label(text, "muted", wrap=True)
-        about.setAlignment(Qt.AlignmentFlag.AlignTop)
-        column.addWidget(name)
-        column.addWidget(about, 1)
-        column.addWidget(label(note, "faint"))
-        for child in self.findChildren(QLabel):
+        self._name.setFont(font)
+        for child in (self._name, self._note):
+            child.setParent(self)
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setFixedHeight(CARD_HEIGHT)
+        self.setToolTip(text)
         self.setAccessibleName(title)
+        self.setAccessibleDescription(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        top = self.height() - WORDS + 7
+        for child in (self._name, self._note):
+            child.setGeometry(12, top, self.width() - 18, 20)
+            top += 20
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._picture.isNull():
+            return
+        place = QRectF(1, 1, self.width() - 2, self.height() - WORDS)
+        outline = QPainterPath()
+        outline.addRoundedRect(place.adjusted(0, 0, 0, ROUND), ROUND, ROUND)
+        painter = QPainter(self)
+        painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
+        painter.setClipRect(place)
+        painter.setClipPath(outline, Qt.ClipOperation.IntersectClip)
+        size = self._picture.size()
+        scale = max(place.width() / size.width(), place.height() / size.height())
+        cut = QRectF(0, 0, place.width() / scale, place.height() / scale)
+        cut.moveCenter(QRectF(self._picture.rect()).center())
+        painter.drawPixmap(place, self._picture, cut)
 
 
 class StartPage(QScrollArea):
@@ -100,23 +147,19 @@ class StartPage(QScrollArea):
         for i, name in enumerate(list_scenes()):
             path = scene_path(name)
             data = tomllib.loads(path.read_text("utf-8"))
-            card = SceneCard(
-                data.get("name", name), _clause(data.get("description", "")), f"{data.get('n_envs', 1)} environments"
-            )
+            title, note = data.get("name", name), f"{data.get('n_envs', 1)} environments"
+            card = SceneCard(title, data.get("description", ""), note, path.with_suffix(".jpg"))
             card.clicked.connect(lambda _=False, path=path: self.intents.open_path.emit(str(path)))
             self.cards[name] = card
-            grid.addWidget(card, i // 3, i % 3)
-        for column in range(3):
+            grid.addWidget(card, i // COLUMNS, i % COLUMNS, Qt.AlignmentFlag.AlignTop)
+        for column in range(COLUMNS):
             grid.setColumnStretch(column, 1)
-        self._open = QPushButton("  Open a file…")
+        self._open = Card()
+        self._open.setText("  Open a file…")
         self._open.setIconSize(QSize(18, 18))
-        self._open.setFixedHeight(CARD_HEIGHT)
         self._open.clicked.connect(lambda: self.state.commands.run("file.open"))
-        left = len(self.cards) % 3
-        if left:
-            grid.addWidget(self._open, len(self.cards) // 3, left, 1, 3 - left)
-        else:
-            grid.addWidget(self._open, len(self.cards) // 3, 0, 1, 3)
+        row, column = divmod(len(self.cards), COLUMNS)
+        grid.addWidget(self._open, row, column, Qt.AlignmentFlag.AlignTop)
         return grid
 
     def _drop(self) -> QFrame:
@@ -149,9 +192,3 @@ class StartPage(QScrollArea):
             button.setStyleSheet("text-align: left;")
             button.clicked.connect(lambda _=False, path=path: self.intents.open_path.emit(path))
             self._recent.addWidget(button)
-
-
-def _clause(text: str) -> str:
-    """The first part of a description, as much as a card holds."""
-    first = re.split(r"[;.] |[;.]$", text)[0]
-    return first if len(first) <= 62 else f"{first[:60].rsplit(' ', 1)[0]}…"

@@ -104,6 +104,9 @@ def icon(name: str, theme_name: str, color: str = "text") -> QIcon:
 
 def apply_theme(app: QApplication, name: str) -> None:
     """Palette and style sheet for every widget that there is and will be."""
+    if app.property("studioTheme") == name:
+        return  # styling every widget anew takes a while
+    app.setProperty("studioTheme", name)
     chosen = theme(name)
     app.setStyle("Fusion")
     font = QFont(app.font())

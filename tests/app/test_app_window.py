@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from window_tools import show_scene
@@ -50,6 +50,7 @@ def window(qtbot, state: AppState, intents: Intents) -> Iterator[MainWindow]:
     may_close[0] = True
     made.close()
     made.deleteLater()
+    QApplication.sendPostedEvents(made, QEvent.Type.DeferredDelete)  # else every window styles all before it anew
 
 
 @pytest.fixture

@@ -34,8 +34,9 @@ class Simulation:
     model: what to simulate; n_envs: how many; backend: "cpu"; precision: "32" or "64"; threads: CPU threads (None = all
     cores that this process may use); seed: kept for the random streams of sensors and domain randomisation;
     on_diverge: what happens to an environment whose state or acceleration is NaN or beyond 1e10: "reset" puts it
-    back into the initial state as MuJoCo does, "freeze" keeps the state that it had at the start of the call, "raise" freezes
-    it and raises a GenesisError that names it; progress: called as progress(stage, fraction) while kernels compile.
+    back into the initial state as MuJoCo does, "freeze" keeps the state that it had at the start of the call, "raise"
+    freezes it and raises a GenesisError that names it; progress: called as progress(stage, fraction) while kernels
+    compile.
 
     Quantities have MuJoCo's names, frames, units and order; quaternions are w-x-y-z.
     """

@@ -12,6 +12,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from genesis_core.compiler.lower_collision import lower_collision
+from genesis_core.compiler.lower_constraint import lower_constraint
 from genesis_core.compiler.lower_core import lower_core
 from genesis_core.layout.fields import MODEL_FIELDS
 
@@ -22,21 +24,12 @@ def lower(mj: mujoco.MjModel) -> dict[str, Any]:
     """All kernel fields of the model, as int64/float64 arrays and plain numbers."""
     out: dict[str, Any] = {}
     lower_core(mj, out)
-    _lower_other(mj, out)
+    lower_collision(mj, out)
+    lower_constraint(mj, out)
     missing = [f.name for f in MODEL_FIELDS if f.name not in out]
     if missing:
         raise KeyError(f"the compiler filled no {', '.join(missing)}")
     return out
-
-
-def _lower_other(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
-    import importlib
-    import importlib.util
-
-    for topic in ("collision", "constraint"):
-        name = f"genesis_core.compiler.lower_{topic}"
-        if importlib.util.find_spec(name) is not None:
-            getattr(importlib.import_module(name), f"lower_{topic}")(mj, out)
 
 
 def sizes_of(mj: mujoco.MjModel, out: dict[str, Any]) -> dict[str, int]:

@@ -240,14 +240,14 @@ class Canvas(QOpenGLWidget):
         if not self._homed:
             self._go_home()
         elif not 0.6 < radius / max(1e-9, self._radius) < 1.7:
-            fit(self.camera, self.renderer.center, radius)
+            fit(self.camera, self._center(), radius)
         self._radius = radius
 
     def _go_home(self) -> None:
         assert self.renderer is not None and self.state.bundle is not None
         extent = float(self.state.bundle.stat_extent)
         self.camera = home_camera(
-            self.state.bundle, self.renderer.center, self.renderer.radius, extent, self.width() / max(1, self.height())
+            self.state.bundle, self._center(), self.renderer.radius, extent, self.width() / max(1, self.height())
         )
         self._homed = True
 
@@ -273,7 +273,7 @@ class Canvas(QOpenGLWidget):
     # ------------------------------------------------------------------ camera
     def frame_all(self) -> None:
         if self.renderer is not None:
-            fit(self.camera, self.renderer.center, self.renderer.radius)
+            fit(self.camera, self._center(), self.renderer.radius)
             self._followed = None
             self.redraw()
 
@@ -282,6 +282,18 @@ class Canvas(QOpenGLWidget):
             self._go_home()
             self._followed = None
             self.redraw()
+
+    def _center(self) -> np.ndarray:
+        """Middle of everything shown, where it is by now: robots walk away from where they started [m]."""
+        state = self.state
+        assert self.renderer is not None and state.bundle is not None
+        body = state.follow_body or followed_body(state.bundle)
+        geoms = np.flatnonzero(state.bundle.geom_bodyid == body)
+        if not body or not len(geoms) or not len(state.rows):
+            return self.renderer.center
+        moved = state.rows[:, geoms[0]].reshape(-1, 3, 4)[:, :2, 3] - np.asarray(state.bundle.geom_pos0[geoms[0]])[:2]
+        moved = moved[np.isfinite(moved).all(axis=1)]
+        return self.renderer.center + np.append(np.median(moved, axis=0), 0.0) if len(moved) else self.renderer.center
 
     def _place_followed(self) -> np.ndarray | None:
         """Where that is what the camera follows: the selected body, else the middle of all shown robots [m]."""

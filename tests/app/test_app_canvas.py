@@ -152,6 +152,17 @@ def test_frame_all_shows_every_environment(canvas: Canvas, state: AppState) -> N
         assert seen is not None and 0 <= seen[0] <= 400 and 0 <= seen[1] <= 300
 
 
+def test_frame_all_finds_robots_that_walked_away(canvas: Canvas, state: AppState, bundle: SceneBundle) -> None:
+    frame = make_frame(bundle, [0])
+    frame.rows[:, :, 3] += 40.0  # x
+    state.take_frame(frame)
+    canvas.frame_all()
+    canvas.picture()
+    ball = frame.rows[0, 1].reshape(3, 4)[:, 3] + state.offsets[0]
+    seen = to_pixel(canvas.camera, ball, 400, 300)
+    assert seen is not None and 0 <= seen[0] <= 400 and 0 <= seen[1] <= 300
+
+
 def test_a_new_scene_gets_a_new_renderer_in_the_same_view(canvas: Canvas, state: AppState, bundle: SceneBundle) -> None:
     old = canvas.renderer
     show_scene(state, bundle, shown=2)

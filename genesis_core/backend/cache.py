@@ -8,12 +8,16 @@ the folder.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
 import platform
+import shutil
+import stat
 import sys
 import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,6 +26,8 @@ from genesis_core.log import get_logger
 log = get_logger(__name__)
 PACKAGE = Path(__file__).resolve().parent.parent
 SOURCES = ("lanes", "layout", "physics")
+KEPT = 4  # folders of other versions that are kept however old they are
+OLD = 24 * 3600.0  # [s] a folder used since then is kept too: another checkout may be at work with it
 
 
 def cache_root() -> Path:
@@ -55,6 +61,8 @@ def kernel_key() -> str:
     digest = hashlib.sha256()
     for room in SOURCES:
         for path in sorted((PACKAGE / room).rglob("*.py")):
+            if path.name == "cuda.py":  # the other target's lanes change nothing in kernels for the CPU
+                continue
             digest.update(path.relative_to(PACKAGE).as_posix().encode())
             digest.update(path.read_bytes())
     for name in ("numba", "llvmlite"):
@@ -82,10 +90,35 @@ def cache_folder() -> Path:
     """
     folder = cache_root() / "kernels" / kernel_key()
     if _writable(folder):
+        prune(folder)
         return folder
     uid = os.getuid() if hasattr(os, "getuid") else 0
-    fallback = Path(tempfile.gettempdir()) / f"genesis-studio-{uid}" / "kernels" / kernel_key()
+    private = Path(tempfile.gettempdir()) / f"genesis-studio-{uid}"
+    if not _is_ours(private):
+        private = Path(tempfile.mkdtemp(prefix="genesis-kernels-"))
+    fallback = private / "kernels" / kernel_key()
     log.warning("cannot write the kernel cache %s; using %s", folder, fallback)
-    if not _writable(fallback):
-        fallback = Path(tempfile.mkdtemp(prefix="genesis-kernels-"))
-    return fallback
+    return fallback if _writable(fallback) else Path(tempfile.mkdtemp(prefix="genesis-kernels-"))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Makes a private folder below a public one; False if somebody else has it. Cached kernels are code that is run."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return False
+    if not hasattr(os, "getuid"):
+        return True
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+def prune(current: Path) -> None:
+    """Removes kernels of versions that are no longer used: all but the newest few, and none that was used today."""
+    with contextlib.suppress(OSError):
+        os.utime(current)
+        others = [f for f in current.parent.iterdir() if f.is_dir() and f != current]
+        others.sort(key=lambda f: f.stat().st_mtime, reverse=True)
+        for folder in others[KEPT:]:
+            if time.time() - folder.stat().st_mtime > OLD:
+                shutil.rmtree(folder, ignore_errors=True)

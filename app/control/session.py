@@ -271,7 +271,8 @@ class SessionControl:
                 f"Worker {worker} ({device}) ended",
                 reason,
                 log_file,
-                "the other workers run on; start the worker again or load the scene again",
+                f"{'the other workers run on; ' if len(session.config.devices) > 1 else ''}load the scene again"
+                f"{'' if session is self.pending else ', or start the worker again in the Session panel'}",
                 tail,
             ),
         )
@@ -327,6 +328,9 @@ class SessionControl:
             "file.screenshot",
             "view.frame",
             "view.home",
+            "view.front",
+            "view.side",
+            "view.top",
             "view.follow",
             "view.first1",
             "view.first4",

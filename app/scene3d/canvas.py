@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QPointF, QSize, Qt, QTimer
@@ -18,7 +19,7 @@ from app.scene3d.pace import Pace
 from app.scene3d.pull_line import PullLine
 from app.scene3d.view import body_pose, fit, followed_body, home_camera, on_plane, to_pixel
 from genesis_core.log import get_logger
-from genesis_core.render.camera import Camera
+from genesis_core.render.camera import MAX_ELEVATION, Camera
 from genesis_core.render.egl import is_software
 from genesis_core.render.picking import pick
 from genesis_core.render.scene_renderer import SceneRenderer
@@ -89,6 +90,8 @@ class Canvas(QOpenGLWidget):
         bind = state.commands.bind
         bind("view.frame", self.frame_all)
         bind("view.home", self.home)
+        for name, azimuth, elevation in (("front", 180.0, 0.0), ("side", 90.0, 0.0), ("top", 90.0, -MAX_ELEVATION)):
+            bind(f"view.{name}", partial(self.look_along, azimuth, elevation))
         bind("view.follow", lambda: state.set_follow(not state.follow))
 
     # ------------------------------------------------------------------ facts
@@ -277,6 +280,11 @@ class Canvas(QOpenGLWidget):
             self._followed = None
             self.redraw()
 
+    def look_along(self, azimuth: float, elevation: float) -> None:
+        """Turns the camera around what it looks at, in degrees."""
+        self.camera.azimuth, self.camera.elevation = azimuth, elevation
+        self.redraw()
+
     def home(self) -> None:
         if self.renderer is not None:
             self._go_home()
@@ -323,7 +331,14 @@ class Canvas(QOpenGLWidget):
             self.camera.lookat = now.copy()
         self._followed = now
 
-    # ------------------------------------------------------------------ mouse
+    # ------------------------------------------------------------------ keys and mouse
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Tab hides and shows the panels, as in MuJoCo's viewer; Shift+Tab leaves the view."""
+        if forward and self.hasFocus():
+            self.state.commands.run("view.docks")
+            return True
+        return super().focusNextPrevChild(forward)
+
     def _pick(self, at: QPointF) -> Selection | None:
         """What is under the pointer."""
         if self.renderer is None or self.state.bundle is None or self._broken:

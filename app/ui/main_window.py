@@ -50,6 +50,7 @@ class MainWindow(QMainWindow):
         self._picture = picture
         self._on_close = on_close
         self._dialog: QFileDialog | None = None
+        self._hidden: list[Dock] = []
         self.setAcceptDrops(True)
         self.setMinimumSize(760, 520)
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
@@ -114,6 +115,8 @@ class MainWindow(QMainWindow):
             dock.setFloating(False)
             self.addDockWidget(place, dock)
             dock.show()
+        self._hidden = []
+        self.state.commands.set_checked("view.docks", False)
         horizontal, vertical = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         self.resizeDocks([self.session_dock, self.environments_dock], [270, 290], horizontal)
         self.resizeDocks([self.environments_dock, self.inspector_dock], [420, 380], vertical)
@@ -127,6 +130,7 @@ class MainWindow(QMainWindow):
         bind("view.theme", lambda: self.state.set_theme("light" if self.state.theme == "dark" else "dark"))
         bind("view.fullscreen", self._full_screen)
         bind("view.layout", self._standard_layout)
+        bind("view.docks", self._only_picture)
         bind("view.deselect", self._escape)
         bind("help.palette", self.palette_.open)
         bind("help.sheet", self.help.toggle)
@@ -213,6 +217,14 @@ class MainWindow(QMainWindow):
         on = not self.isFullScreen()
         (self.showFullScreen if on else self.showNormal)()
         self.state.commands.set_checked("view.fullscreen", on)
+
+    def _only_picture(self) -> None:
+        """Hides the docks that can be seen, or brings those back."""
+        seen = [dock for dock in self.docks if not dock.isHidden()]
+        for dock in seen or self._hidden or self.docks:
+            dock.setVisible(not seen)
+        self._hidden = seen
+        self.state.commands.set_checked("view.docks", bool(seen))
 
     def _escape(self) -> None:
         """What is open goes first, then the selection."""

@@ -29,7 +29,7 @@ MOUSE = (
     ("Wheel", "Nearer, farther"),
     ("Double click", "Select a body"),
     ("Ctrl + drag", "Pull a body"),
-    ("Map click", "Show, hide one"),
+    ("Map drag", "Show, hide some"),
 )
 
 

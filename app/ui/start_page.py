@@ -40,7 +40,7 @@ class Card(QPushButton):
         self.setObjectName("sceneCard")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setMinimumWidth(130)
+        self.setMinimumWidth(104)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -45,7 +45,7 @@ class EnvironmentsDock(Dock):
         row.addWidget(self.text)
         self.column.addLayout(row)
         self.map = GridMap(state, intents)
-        self.map.setToolTip("Click shows or hides an environment; right click inspects it")
+        self.map.setToolTip("Click or drag shows or hides environments; right click inspects one")
         self.column.addWidget(self.map)
         fields = form()
         spacing = QHBoxLayout()

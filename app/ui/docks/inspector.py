@@ -114,6 +114,7 @@ class InspectorDock(Dock):
             slider = QSlider(Qt.Orientation.Horizontal)
             slider.setRange(0, TICKS)
             slider.setMinimumWidth(60)
+            slider.setValue(round(TICKS * min(1.0, max(0.0, -low / max(1e-12, high - low)))))
             slider.valueChanged.connect(self._move)
             value = label("0.000", "mono")
             value.setAlignment(Qt.AlignmentFlag.AlignRight)

@@ -194,6 +194,8 @@ class SessionDock(Dock):
         self.load.setToolTip("Start workers with these settings" if not loaded else "New workers with these settings")
         self.load.setEnabled(not loading or self.state.bundle is not None)
         self.stop.setEnabled(loaded or loading)
+        if loading and self.scene.currentData() != self.state.wanted.path:
+            self._fill_scenes()
 
     def _on_workers(self) -> None:
         """One block per worker; built anew only when a worker changes its state, so that its button can be clicked."""

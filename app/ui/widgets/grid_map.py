@@ -1,4 +1,4 @@
-"""A map of all environments as a grid of cells: shown ones are lit, a click shows or hides one."""
+"""A map of all environments as a grid of cells: shown ones are lit, a click shows or hides one, a drag many."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class GridMap(QWidget):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._hover = -1
+        self._painting: bool | None = None  # a drag shows (True) or hides (False) what it passes
         state.scene_changed.connect(self._changed)
         state.shown_changed.connect(self._again)
         state.selection_changed.connect(self._again)
@@ -117,6 +118,7 @@ class GridMap(QWidget):
         if env < 0:
             return
         if event.button() == Qt.MouseButton.LeftButton:
+            self._painting = env not in self.state.shown
             self.intents.toggle_env.emit(env)
         elif event.button() == Qt.MouseButton.RightButton:
             self.state.inspect(env)
@@ -126,6 +128,12 @@ class GridMap(QWidget):
         if env != self._hover:
             self._hover = env
             self.update()
+            if env >= 0 and self._painting is not None and (env in self.state.shown) != self._painting:
+                self.intents.toggle_env.emit(env)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._painting = None
 
     def leaveEvent(self, _event: QEvent) -> None:
         self._hover = -1

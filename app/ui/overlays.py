@@ -23,6 +23,8 @@ from app.model.state import AppState, Problem
 from app.ui.theme import icon
 from app.ui.widgets.basics import label
 
+BORDER = 1  # [pixel] as the style sheet draws it
+
 
 class Card(QFrame):
     """Stays centred near the top or the bottom of its parent."""
@@ -48,7 +50,13 @@ class Card(QFrame):
         width = max(160, min(self._width, parent.width() - 32))
         self.setFixedWidth(width)
         layout = self.layout()
-        height = layout.heightForWidth(width) if layout is not None and layout.hasHeightForWidth() else -1
+        for text in self.findChildren(QLabel):
+            text.ensurePolished()  # sizes are those of the style sheet's font only from then on
+        if layout is not None:
+            layout.invalidate()
+        height = -1
+        if layout is not None and layout.hasHeightForWidth():
+            height = layout.heightForWidth(width - 2 * BORDER) + 2 * BORDER
         if height < 0:
             height = self.sizeHint().height()
         height = max(40, min(height, parent.height() - 32))

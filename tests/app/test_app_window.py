@@ -120,6 +120,14 @@ def test_a_long_problem_stays_inside_the_view(window: MainWindow, state: AppStat
     assert window.stack.rect().contains(window.problem.geometry())
 
 
+@pytest.mark.parametrize("words", range(8, 30, 3))
+def test_no_line_of_a_problem_is_cut_off(window: MainWindow, state: AppState, words: int) -> None:
+    state.set_problem(Problem("x.urdf cannot be opened", "word " * words, "/a/x.urdf:1", "hint " * words))
+    QApplication.processEvents()
+    for part in (window.problem.text, window.problem.hint):
+        assert part.height() >= part.heightForWidth(part.width())
+
+
 def test_loading_shows_its_stage_and_can_be_cancelled(window: MainWindow, state: AppState, heard: Heard, qtbot) -> None:
     state.set_loading(Loading("/s/robot.urdf", "reading files", 0.25))
     assert window.loading.isVisible() and window.loading.stage.text() == "Reading files"

@@ -170,7 +170,7 @@ class StartPage(QScrollArea):
         row.addStretch(1)
         row.addWidget(self._arrow)
         row.addSpacing(8)
-        row.addWidget(label("Drop a robot or scene anywhere: MJCF .xml, .urdf, .toml, .zip, or a mesh", "muted"))
+        row.addWidget(label("Drop a robot or scene anywhere: .xml, .urdf, .toml, .zip or a mesh", "muted"))
         row.addStretch(1)
         return self.hint
 

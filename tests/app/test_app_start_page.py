@@ -10,11 +10,13 @@ from PySide6.QtGui import QImage
 from app.model.intents import Intents
 from app.model.state import AppState
 from app.ui.start_page import StartPage
+from app.ui.theme import apply_theme
 from resources import list_scenes, scene_path
 
 
 @pytest.fixture
-def page(qtbot, state: AppState, intents: Intents) -> StartPage:
+def page(qtbot, qapp, state: AppState, intents: Intents) -> StartPage:
+    apply_theme(qapp, "dark")
     made = StartPage(state, intents)
     qtbot.addWidget(made)
     made.resize(700, 560)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis_core.layout.enums import GeomType
 from genesis_core.layout.scene import SceneBundle, initial_rows
 from genesis_core.render.platform import prepare
 
@@ -79,7 +80,7 @@ class SceneRenderer:
         self._shadow = ShadowMap(self.quality.shadow_size) if self.quality.shadows else None
         self._sky = gloo.Program(shaders.SKY_VERT, shaders.SKY_FRAG)
         self._sky["a_corner"] = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32)
-        self._sizes = np.linalg.norm(np.asarray(bundle.geom_size), axis=1)
+        self._bodies = np.flatnonzero(bundle.geom_type != GeomType.PLANE)
 
     # ------------------------------------------------------------------ what is shown
     def set_theme(self, theme: SceneTheme) -> None:
@@ -222,6 +223,15 @@ class SceneRenderer:
         context.set_state(scissor_test=False, depth_mask=True, blend=False)
         self.canvas.flush()
 
+    def _reach(self) -> tuple[np.ndarray, float]:
+        """Middle and radius of a ball around all bodies as they stand now, however far they have walked [m]."""
+        at = self._rows.reshape(len(self._offsets), -1, 3, 4)[:, self._bodies, :, 3] + self._offsets[:, None, :]
+        at = at[np.isfinite(at).all(axis=-1)]
+        if not len(at):
+            return self.center, self.radius
+        low, high = at.min(axis=0), at.max(axis=0)
+        return (low + high) / 2, float(np.linalg.norm(high - low) / 2 + 0.3 * self.bundle.stat_extent)
+
     def _light(self, camera: Camera) -> dict[str, Any]:
         """Uniforms of the light, after the shadow map has been drawn."""
         sun = np.asarray(self.theme.sun_dir, np.float64)
@@ -236,9 +246,10 @@ class SceneRenderer:
         if self._shadow is None:
             return out | {"u_light": np.eye(4, dtype=np.float32), "u_shadow_info": (0.0, 0.0, 0.0)}
         near = max(0.7 * self.bundle.stat_extent, 1.3 * camera.distance)
-        radius = min(self.radius, near)
-        center = self.center if radius == self.radius else camera.lookat
-        clip = self._shadow.fit(center, radius, self.radius, sun)
+        middle, whole = self._reach()
+        radius = min(whole, near)
+        center = middle if radius == whole else camera.lookat
+        clip = self._shadow.fit(center, radius, whole, sun)
         program = self._program("shadow")
         with self._shadow.drawing(self.canvas.context):
             program["u_light_clip"] = clip.T.astype(np.float32)

@@ -230,7 +230,7 @@ class SceneRenderer:
         if not len(at):
             return self.center, self.radius
         low, high = at.min(axis=0), at.max(axis=0)
-        return (low + high) / 2, float(np.linalg.norm(high - low) / 2 + 0.3 * self.bundle.stat_extent)
+        return (low + high) / 2, float(np.linalg.norm(high - low) / 2 + self.bundle.stat_extent)
 
     def _light(self, camera: Camera) -> dict[str, Any]:
         """Uniforms of the light, after the shadow map has been drawn."""

@@ -1,7 +1,7 @@
 # Genesis Studio. `make run` and `make test` do all their own set-up.
 .PHONY: run test fast lint format setup setup-dev bench clean
 PY := .venv/bin/python
-SCENE ?=
+SCENE ?= quadruped
 
 setup:
 	@packaging/setup.sh

@@ -225,7 +225,7 @@ class SceneRenderer:
 
     def _reach(self) -> tuple[np.ndarray, float]:
         """Middle and radius of a ball around all bodies as they stand now, however far they have walked [m]."""
-        at = self._rows.reshape(len(self._offsets), -1, 3, 4)[:, self._bodies, :, 3] + self._offsets[:, None, :]
+        at = self._rows.reshape(len(self._offsets), -1, 3, 4)[..., 3][:, self._bodies] + self._offsets[:, None, :]
         at = at[np.isfinite(at).all(axis=-1)]
         if not len(at):
             return self.center, self.radius

@@ -66,15 +66,17 @@ def test_a_body_darkens_the_floor_in_its_shadow(render):
     assert shaded.mean() < 0.75 * lit.mean()
 
 
-def test_a_robot_that_walked_far_away_keeps_its_shadow(render):
+@pytest.mark.parametrize("n", [1, 3])
+def test_robots_that_walked_far_away_keep_their_shadows(render, n):
     floor = '<geom type="plane" size="0 0 1" rgba=".6 .6 .6 1"/>'
     ball = '<body pos="0 0 1.2"><freejoint/><geom type="sphere" size=".5" rgba=".2 .8 .2 1"/></body>'
     bundle = compiled(floor + ball)
-    rows = initial_rows(bundle)[None].copy()
+    rows = np.repeat(initial_rows(bundle)[None], n, 0)
     rows[:, 1, 3] += 40.0
+    offsets = np.array([[0.0, 5.0 * i, 0.0] for i in range(n)])
     camera = Camera((39.4, 0.49, 0), 6, 90, -80)
     lit = color_at(render(compiled(floor), camera), W // 2, H // 2)
-    shaded = color_at(render(bundle, camera, rows=rows), W // 2, H // 2)
+    shaded = color_at(render(bundle, camera, offsets, rows), W // 2, H // 2)
     assert shaded.mean() < 0.75 * lit.mean()
 
 

@@ -87,7 +87,7 @@ install_torch() {
 }
 
 pip_install() {
-    "$venv/bin/pip" install -q --disable-pip-version-check "$@" \
+    "$venv/bin/pip" install -qq --disable-pip-version-check "$@" \
         || fail "pip could not install: $* (see the lines above; the network or the package index may be out of reach)"
 }
 

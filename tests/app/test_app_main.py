@@ -59,7 +59,14 @@ def window(*args: str, config: Path) -> subprocess.Popen[bytes]:
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    return [c for c in psutil.Process(process.pid).children(recursive=True) if "spawn_main" in " ".join(c.cmdline())]
+    found = []
+    for child in psutil.Process(process.pid).children(recursive=True):
+        try:
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child)
+        except (psutil.ZombieProcess, psutil.NoSuchProcess):  # a short-lived helper of Python or Mesa
+            continue
+    return found
 
 
 @pytest.mark.gl

@@ -78,6 +78,8 @@ class SceneRenderer:
         self._rows_stale = True
         self._floors = [Floor(bundle, g, self.quality.soft_shadows) for g in floor_geoms(bundle)]
         self._shadow = ShadowMap(self.quality.shadow_size) if self.quality.shadows else None
+        # bound where there is no map; one per context, since contexts share nothing
+        self._no_shadow = gloo.Texture2D(np.ones((1, 1), np.float32), format="luminance", internalformat="r32f")
         self._sky = gloo.Program(shaders.SKY_VERT, shaders.SKY_FRAG)
         self._sky["a_corner"] = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32)
         self._bodies = np.flatnonzero(bundle.geom_type != GeomType.PLANE)
@@ -266,7 +268,7 @@ class SceneRenderer:
         if self._shadow is not None:
             program["u_shadow"] = self._shadow.texture
         else:
-            program["u_shadow"] = _blank()
+            program["u_shadow"] = self._no_shadow
 
     def _draw_batches(self, view_projection: np.ndarray, lighting: dict[str, Any], transparent: bool) -> None:
         context = self.canvas.context
@@ -321,7 +323,7 @@ class SceneRenderer:
             for buffer in batch.buffers.values():
                 if hasattr(buffer, "delete"):
                     buffer.delete()
-        for thing in (*self._programs.values(), *self._textures.values(), self._sky):
+        for thing in (*self._programs.values(), *self._textures.values(), self._sky, self._no_shadow):
             thing.delete()
         if self._shadow is not None:
             self._shadow.close()
@@ -373,13 +375,3 @@ def _put(batch: Batch, name: str, data: np.ndarray) -> None:
         view = buffer[field]
         view.divisor = 1
         batch.buffers[field] = view
-
-
-def _blank() -> Any:
-    global _blank_texture
-    if _blank_texture is None:
-        _blank_texture = gloo.Texture2D(np.ones((1, 1), np.float32), format="luminance", internalformat="r32f")
-    return _blank_texture
-
-
-_blank_texture: Any = None

@@ -228,3 +228,11 @@ def test_edges_are_smooth_in_pictures(how):
         assert red.max() > 100
         steepness.append(np.sort(np.abs(np.diff(red, axis=1)).ravel())[-200:].mean())
     assert steepness[1] < 0.85 * steepness[0]
+
+
+def test_renderers_without_shadows_follow_one_another(render):
+    bundle = compiled(RED_BOX)
+    for _ in range(3):
+        with OffscreenRenderer(bundle, W, H, quality=Quality(shadows=False, samples=1)) as renderer:
+            picture = renderer.render(Camera((0, 0, 0), 2, 90, -20), initial_rows(bundle)[None], ORIGIN)
+        assert color_at(picture, W // 2, H // 2)[0] > 100

@@ -16,6 +16,7 @@ from genesis_core.backend.width import lane_width
 from genesis_core.errors import DeviceError, GenesisError, OptionError, StateError, UnsupportedFeatureError
 from genesis_core.lanes.types import Table
 from genesis_core.layout.counters import NCON
+from genesis_core.layout.derived import SOURCES, derive
 from genesis_core.layout.fields import MODEL_FIELDS, STATE_FIELDS, shape_size
 from genesis_core.layout.names import ITEM_SHAPES, ON_DEMAND, OUTPUTS, SETTABLE
 from genesis_core.physics.block import FORWARD, STEP
@@ -259,6 +260,8 @@ class Simulation:
         if np.isnan(data).any():
             raise OptionError(f"{name}: item {int(np.flatnonzero(np.isnan(data))[0])} is NaN")
         self._cpu.table.arrays[name][:size] = data
+        if name in SOURCES:
+            derive(self._cpu.table.arrays, self.model.njnt, self.model.nbody)
 
     def _mirror(self, ids: np.ndarray) -> None:
         """Unused lanes of the last block follow the last environment, so that they cost nothing extra."""

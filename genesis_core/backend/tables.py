@@ -66,11 +66,18 @@ def state_struct(bits: int, width: int) -> Struct:
     return Struct("State", BLOCK_FIELDS + _kinds(STATE_FIELDS, True), bits, width, False)
 
 
+# A row without inertia of its own (a contact of a lever hinged at its centre of mass) has R = mjMINVAL in MuJoCo, which
+# is stiffer by ten powers than what 32-bit numbers can add to a mass matrix. Times 1/inertia, this is what they bear.
+LEAST_R_32 = 1e-6
+
+
 def model_table(model: Model, bits: int, width: int, **scalars: int) -> Table:
     """The model's arrays in the precision of the kernels."""
     arrays: dict[str, Any] = {}
     for f in MODEL_FIELDS:
         value = scalars.get(f.name, model.arrays.get(f.name))
+        if f.name == "least_R" and bits == 32:
+            value = max(value, LEAST_R_32 / max(model.arrays["meaninertia"], 1e-10))
         if value is None:
             raise KeyError(f"the compiler filled no {f.name}")
         if f.kind in "IR":

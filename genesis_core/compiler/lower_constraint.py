@@ -14,6 +14,7 @@ import numpy as np
 
 from genesis_core.layout.enums import DisableFlag, JointType
 from genesis_core.layout.fields_constraint import (
+    DUAL_MAX,
     FORM_CROSS,
     FORM_ROW,
     FORM_TREE,
@@ -26,6 +27,7 @@ from genesis_core.layout.fields_constraint import (
 MINVAL = 1e-15  # mjMINVAL
 MINIMP, MAXIMP = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
 DEFAULT_SOLREF = (0.02, 1.0)
+ENOUGH_ITERATIONS = 10  # with so many Newton's method reaches the minimum
 
 
 def reference(solref: np.ndarray, solimp: np.ndarray, timestep: float, refsafe: bool) -> list[float]:
@@ -181,6 +183,12 @@ def _lower_limits(mj: mujoco.MjModel, out: dict[str, Any], refsafe: bool) -> Non
     timestep = float(mj.opt.timestep)
     out["nlimit"] = len(joints)
     out["nlimitjac"] = int(2 * (~ball).sum() + 3 * ball.sum())
+    # A model that asks for few iterations wants an approximation, and gets that of the general solver.
+    chains = mj.M_rownnz[dofs + np.where(ball, 2, 0)] if len(joints) else np.zeros(0, np.int64)
+    alone = out["nlimitjac"] <= DUAL_MAX and mj.opt.iterations >= ENOUGH_ITERATIONS
+    alone = alone and bool((chains >= np.where(ball, 3, 1)).all())
+    out["ndual"] = out["nlimitjac"] if alone else 0
+    out["dual_chain"] = int(chains.max(initial=1))
     out["limit_kind"] = ball.astype(np.int64)
     out["limit_qpos"] = np.array([mj.jnt_qposadr[j] for j in joints], np.int64)
     out["limit_dof"] = dofs
@@ -221,6 +229,7 @@ def lower_constraint(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     """Fill the fields of `fields_constraint`; needs the pair table of `lower_collision` in `out`."""
     flags = mj.opt.disableflags
     refsafe = not flags & DisableFlag.REFSAFE
+    out["least_R"] = MINVAL
     out["iterations"] = int(mj.opt.iterations)
     out["ls_iterations"] = int(mj.opt.ls_iterations)
     out["tolerance"] = float(mj.opt.tolerance)

@@ -7,6 +7,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from genesis_core.layout.derived import derive
 from genesis_core.layout.enums import DisableFlag, Integrator, JointType
 
 COPIED_INTS = """
@@ -39,6 +40,7 @@ def lower_core(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     for name in COPIED_REALS:
         out[name] = np.array(getattr(mj, name), float)
     _same_frames(mj, out)
+    derive(out, mj.njnt, mj.nbody)
     _joints(mj, out)
     _geoms(mj, out)
     _actuators(mj, out)
@@ -67,6 +69,8 @@ def _joints(mj: mujoco.MjModel, out: dict[str, Any]) -> None:
     out["jnt_stiffnesspoly"] = np.array(mj.jnt_stiffnesspoly, float)
     out["jnt_springs"] = ((mj.jnt_stiffness != 0) | (mj.jnt_stiffnesspoly != 0).any(axis=1)).astype(np.int64)
     out["dof_dampingpoly"] = np.array(mj.dof_dampingpoly, float)
+    first_joint = mj.dof_jntid[mj.tree_dofadr[mj.dof_treeid]]
+    out["dof_lead"] = np.where(mj.jnt_type[first_joint] == JointType.FREE, 3, 0).astype(np.int64)
 
 
 def _geoms(mj: mujoco.MjModel, out: dict[str, Any]) -> None:

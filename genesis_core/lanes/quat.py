@@ -70,6 +70,38 @@ def quat_normalize(q):
 
 
 @inline
+def quat_renormalize(q):
+    """q with the rounding errors of its length removed, for a q that is a product of unit quaternions.
+
+    One step of Newton's iteration for 1/|q|: no square root, no division, and exact to the square of the error.
+    """
+    s = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    return q[0] * s, q[1] * s, q[2] * s, q[3] * s
+
+
+@inline
+def quat_column(q, k):
+    """Column k of the rotation matrix: where axis k goes."""
+    w, x, y, z = q
+    if k == 0:
+        return 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
+    if k == 1:
+        return 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)
+    return 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+@inline
+def quat_turn(q, k, c, s):
+    """q times the rotation about axis k with cosine c and sine s of half the angle."""
+    w, x, y, z = q
+    if k == 0:
+        return w * c - x * s, x * c + w * s, y * c + z * s, z * c - y * s
+    if k == 1:
+        return w * c - y * s, x * c - z * s, y * c + w * s, z * c + x * s
+    return w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
+
+
+@inline
 def quat_to_mat(q):
     """3x3 rotation matrix, row by row."""
     w, x, y, z = q
@@ -88,13 +120,6 @@ def quat_to_mat(q):
         2.0 * (y * z + w * x),
         ww - xx - yy + zz,
     )
-
-
-@inline
-def axis_angle_quat(axis, angle):
-    """Rotation about a unit axis."""
-    s, c = sincos(angle * 0.5)
-    return c, axis[0] * s, axis[1] * s, axis[2] * s
 
 
 @inline

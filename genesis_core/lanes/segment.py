@@ -20,8 +20,8 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 from numba.extending import lower_builtin
 
+from genesis_core.lanes.codegen import struct_field_code
 from genesis_core.lanes.compile import kernel
-from genesis_core.lanes.ops import struct_field_code
 from genesis_core.lanes.types import I64, Ptr, Struct
 from genesis_core.layout.segments import NSEGMENT, SEGMENT_NAMES
 

@@ -25,6 +25,7 @@ NROWLIVE = FIRST_FREE + 23  # scalar rows that still matter to an unfinished lan
 
 PANEL_MAX = 6  # widest panel
 PANEL_BITS = 32  # panels per word of a set of panels
+DUAL_MAX = 64  # most limit rows of a model that are solved among themselves
 REFERENCE = 9  # numbers per row of pair_reference / limit_reference
 
 # how a pair's contacts enter the Hessian
@@ -39,6 +40,7 @@ MODEL_FIELDS: list[Field] = [
     F("tolerance", "R"),
     F("ls_tolerance", "R"),
     F("impratio", "R", doc="ratio of frictional to normal impedance"),
+    F("least_R", "R", doc="smallest 1/D of a row: mjMINVAL, and in single precision what its digits can bear"),
     F("meaninertia", "R", "1", "kg or kg m^2", "mean diagonal of the mass matrix at qpos0"),
     F("islands", "I", doc="1 = trees without contact between them are solved apart, as MuJoCo"),
     F("warmstart", "I", doc="1 = start from the last acceleration"),
@@ -79,6 +81,12 @@ MODEL_FIELDS: list[Field] = [
         "nlimit*9",
         doc="K, B, d0, d1, 1/width, mid, power and its two factors",
     ),
+    F(
+        "ndual",
+        "I",
+        doc="rows that limits alone can make, where these are few enough to be solved among themselves; else 0",
+    ),
+    F("dual_chain", "I", doc="most dofs that carry a limited joint, its own included"),
     # --- contacts, per pair of geoms
     F("pair_mover", "i", "npair*2", doc="movers of geom1 and geom2, -1 = the world"),
     F("pair_link", "i", "npair", doc="link, ascending; -1 with the world"),
@@ -118,6 +126,19 @@ WORK_FIELDS: list[Field] = [
     F("row_aref", "r", "nlimitjac"),
     F("row_x", "r", "nlimitjac"),
     F("row_v", "r", "nlimitjac"),
+    # --- limits solved in the space of the rows (solver_limits)
+    F("dual_y", "r", "ndual*dual_chain", doc="L^-T J^T of each row, along its chain of dofs"),
+    F("dual_A", "r", "ndual*ndual", doc="J M^-1 J^T, lower triangle"),
+    F("dual_G", "r", "ndual*ndual", doc="A + 1/D of the rows that push, then its factor"),
+    F("dual_pair", "i", "ndual*ndual", doc="1 = some lane has both rows"),
+    F("dual_has", "r", "ndual", doc="1 = the lane has the row"),
+    F("dual_on", "r", "ndual", doc="1 = the row is taken to push"),
+    F("dual_x", "r", "ndual", doc="J qacc_smooth - aref"),
+    F("dual_f", "r", "ndual", "N or N m", "force of each row"),
+    F("dual_qacc", "r", "nv"),
+    F("dual_frc", "r", "nv"),
+    F("dual_done", "r", "1", doc="1 = solved here"),
+    F("dual_tries", "r", "1"),
     # --- links
     F("link_id", "i", "ncon_max"),
     F("link_body1", "i", "ncon_max"),

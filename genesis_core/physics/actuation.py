@@ -45,6 +45,9 @@ def transmission(m, d, u):
     q = m.jnt_qposadr[j]
     dof = m.jnt_dofadr[j]
     kind = m.jnt_type[j]
+    if kind > BALL:
+        gear = param(m.actuator_gear, 6 * u)
+        return gear * load(d.qpos, q), gear * load(d.qvel, dof)
     if kind == FREE:
         axis = rotational_gear(m, d, u, 3, q + 3)
         rate = lane(d, 0.0)
@@ -52,12 +55,9 @@ def transmission(m, d, u):
             rate = rate + param(m.actuator_gear, 6 * u + k) * load(d.qvel, dof + k)
         spin = (load(d.qvel, dof + 3), load(d.qvel, dof + 4), load(d.qvel, dof + 5))
         return lane(d, 0.0), rate + dot3(axis, spin)
-    if kind == BALL:
-        axis = rotational_gear(m, d, u, 0, q)
-        spin = (load(d.qvel, dof), load(d.qvel, dof + 1), load(d.qvel, dof + 2))
-        return dot3(quat_to_vel(quat_normalize(load4(d.qpos, q))), axis), dot3(axis, spin)
-    gear = param(m.actuator_gear, 6 * u)
-    return gear * load(d.qpos, q), gear * load(d.qvel, dof)
+    axis = rotational_gear(m, d, u, 0, q)
+    spin = (load(d.qvel, dof), load(d.qvel, dof + 1), load(d.qvel, dof + 2))
+    return dot3(quat_to_vel(quat_normalize(load4(d.qpos, q))), axis), dot3(axis, spin)
 
 
 @kernel

@@ -42,8 +42,6 @@ from genesis_core.lanes.segment import segment
 from genesis_core.layout.counters import NCON, NEFC
 from genesis_core.layout.fields_constraint import FORM_WORLD, NLINK, NROW
 
-MINVAL = 1e-15  # mjMINVAL
-
 
 @inline
 def impedance(table, k, r):
@@ -67,7 +65,7 @@ def add_row(m, d, k, r, act, adr, num):
     row = d.count[NROW]
     zero = lane(d, 0.0)
     imp = impedance(m.limit_reference, k, r)
-    R = maximum((1.0 - imp) * param(m.limit_diag, k) / imp, lane(d, MINVAL))
+    R = maximum((1.0 - imp) * param(m.limit_diag, k) / imp, lane(d, m.least_R))
     store(d.row_D, row, select(act, 1.0 / R, zero))
     vel = zero
     for j in range(adr, adr + num):
@@ -129,10 +127,10 @@ def contact_inverse_mass(m, d, p, dim, r):
     imp = impedance(m.pair_reference, p, r)
     tran = param(m.pair_diag, 2 * p)
     if dim == 1:
-        R = maximum((1.0 - imp) * tran / imp, lane(d, MINVAL))
+        R = maximum((1.0 - imp) * tran / imp, lane(d, m.least_R))
     else:
         mu = param(m.pair_friction, 5 * p)
-        R = maximum((1.0 - imp) * (tran + mu * mu * tran) / imp, lane(d, MINVAL))
+        R = maximum((1.0 - imp) * (tran + mu * mu * tran) / imp, lane(d, m.least_R))
         R = 2.0 * mu * mu * (R / m.impratio)
     return 1.0 / R, imp
 

@@ -12,16 +12,9 @@ from genesis_core.physics.actuation import actuation
 from genesis_core.physics.bias import bias_forces, velocities
 from genesis_core.physics.broadphase import broadphase
 from genesis_core.physics.constraint import make
-from genesis_core.physics.inertia import (
-    all_subtree_coms,
-    body_inertias,
-    centres_of_mass,
-    factor_m,
-    mass_matrix,
-    motion_axes,
-    solve_m,
-)
+from genesis_core.physics.inertia import all_subtree_coms, body_inertias, centres_of_mass, motion_axes
 from genesis_core.physics.kinematics import all_geoms, all_sites, body_poses, collision_geoms
+from genesis_core.physics.mass_matrix import factor_m, mass_matrix, solve_m
 from genesis_core.physics.pairs import narrowphase
 from genesis_core.physics.passive import body_forces, passive_forces
 from genesis_core.physics.solver import solve

@@ -1,4 +1,4 @@
-"""Centres of mass, spatial inertias, motion axes, mass matrix and its factor (mj_comPos, mj_makeM, mj_factorM).
+"""Centres of mass, spatial inertias and motion axes (mj_comPos).
 
 Spatial quantities of a tree are about one point: the centre of mass of the whole tree.
 """
@@ -10,16 +10,10 @@ from genesis_core.lanes import (
     add_scaled3,
     column,
     cross,
-    dot6,
-    inert_mul,
-    inline,
     kernel,
     lane,
-    load,
     load3,
     load4,
-    load6,
-    load10,
     param,
     param3,
     param4,
@@ -140,122 +134,3 @@ def motion_axes(m, d):
             a = column(mat, k)
             v = cross(a, offset)
             store6(d.cdof, 6 * (dof + k), (a[0], a[1], a[2], v[0], v[1], v[2]))
-
-
-@kernel
-def mass_matrix(m, d):
-    """M: composite inertias of the subtrees, seen along the motion axes."""
-    for k in range(10 * m.nbody):
-        store(d.crb, k, load(d.cinert, k))
-    for b in range(m.nbody - 1, 0, -1):
-        p = m.body_parentid[b]
-        if p > 0:
-            for k in range(10):
-                store(d.crb, 10 * p + k, load(d.crb, 10 * p + k) + load(d.crb, 10 * b + k))
-    for i in range(m.nv):
-        start = m.M_rowadr[i]
-        last = start + m.M_rownnz[i] - 1
-        axis = load6(d.cdof, 6 * i)
-        f = inert_mul(load10(d.crb, 10 * m.dof_bodyid[i]), axis)
-        for a in range(start, last):
-            store(d.M, a, dot6(load6(d.cdof, 6 * m.M_colind[a]), f))
-        store(d.M, last, dot6(axis, f) + param(m.dof_armature, i))
-
-
-@inline
-def eliminate(m, l, k, start, diag, inv):
-    """Takes dof k out of the rows of its ancestors."""
-    for a in range(diag - 1, start - 1, -1):
-        i = m.M_colind[a]
-        x = load(l, a) * inv
-        row = m.M_rowadr[i]
-        for c in range(m.M_rownnz[i]):
-            store(l, row + c, load(l, row + c) - x * load(l, start + c))
-        store(l, a, x)
-
-
-@inline
-def eliminate_two(m, l, k, start, diag, inv, start1, diag1, dinv):
-    """Takes dof k and its parent k-1 out together: the rows of the other ancestors are read and written once."""
-    x = load(l, diag - 1) * inv
-    for c in range(m.M_rownnz[k - 1]):
-        store(l, start1 + c, load(l, start1 + c) - x * load(l, start + c))
-    store(l, diag - 1, x)
-    inv1 = 1.0 / load(l, diag1)
-    store(dinv, k - 1, inv1)
-    for n in range(diag1 - start1 - 1, -1, -1):
-        row = m.M_rowadr[m.M_colind[start1 + n]]
-        x = load(l, start + n) * inv
-        y = load(l, start1 + n) * inv1
-        for c in range(m.M_rownnz[m.M_colind[start1 + n]]):
-            e = load(l, row + c) - x * load(l, start + c)
-            store(l, row + c, e - y * load(l, start1 + c))
-        store(l, start + n, x)
-        store(l, start1 + n, y)
-
-
-@kernel
-def factor(m, l, dinv):
-    """L^T D L in place: `l` holds M's rows on entry, L's off-diagonals and D on return; `dinv` gets 1/D."""
-    k = m.nv - 1
-    while k >= 0:
-        start = m.M_rowadr[k]
-        diag = start + m.M_rownnz[k] - 1
-        inv = 1.0 / load(l, diag)
-        store(dinv, k, inv)
-        if k > 0 and diag > start and m.M_colind[diag - 1] == k - 1:
-            start1 = m.M_rowadr[k - 1]
-            eliminate_two(m, l, k, start, diag, inv, start1, start1 + m.M_rownnz[k - 1] - 1, dinv)
-            k -= 2
-        else:
-            eliminate(m, l, k, start, diag, inv)
-            k -= 1
-
-
-@kernel
-def solve(m, l, dinv, x):
-    """x becomes (L^T D L)^-1 x."""
-    for k in range(m.nv - 1, -1, -1):
-        start = m.M_rowadr[k]
-        diag = start + m.M_rownnz[k] - 1
-        y = load(x, k)
-        for a in range(start, diag):
-            i = m.M_colind[a]
-            store(x, i, load(x, i) - load(l, a) * y)
-    for k in range(m.nv):
-        start = m.M_rowadr[k]
-        diag = start + m.M_rownnz[k] - 1
-        y = load(x, k) * load(dinv, k)
-        for a in range(start, diag):
-            y = y - load(l, a) * load(x, m.M_colind[a])
-        store(x, k, y)
-
-
-@kernel
-def factor_m(m, d):
-    """L and Dinv of the mass matrix."""
-    for k in range(m.nC):
-        store(d.L, k, load(d.M, k))
-    factor(m, d.L, d.Dinv)
-
-
-@kernel
-def solve_m(m, d, x):
-    """x (nv lanes) becomes M^-1 x."""
-    solve(m, d.L, d.Dinv, x)
-
-
-@kernel
-def mul_m(m, d, y, x):
-    """y = M x, both of nv lanes and different arrays."""
-    for i in range(m.nv):
-        start = m.M_rowadr[i]
-        diag = start + m.M_rownnz[i] - 1
-        xi = load(x, i)
-        s = load(d.M, diag) * xi
-        for a in range(start, diag):
-            j = m.M_colind[a]
-            e = load(d.M, a)
-            s = s + e * load(x, j)
-            store(y, j, load(y, j) + e * xi)
-        store(y, i, s)

@@ -16,8 +16,8 @@ from genesis_core.lanes import (
 from genesis_core.lanes.segment import segment
 from genesis_core.physics.actuation import DISABLE_ACTUATION, rotational_gear, velocity_gain
 from genesis_core.physics.gyroscopic import free_accelerations, take_free_accelerations
-from genesis_core.physics.inertia import factor, solve
 from genesis_core.physics.kinematics import BALL, FREE
+from genesis_core.physics.mass_matrix import factor, solve
 from genesis_core.physics.passive import DISABLE_DAMPER, damping_slope
 
 EULER, IMPLICITFAST = 0, 3

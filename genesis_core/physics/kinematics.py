@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis_core.lanes import (
     add3,
     add_scaled3,
-    axis_angle_quat,
+    inline,
     kernel,
     lane,
     load,
@@ -14,10 +14,15 @@ from genesis_core.lanes import (
     param,
     param3,
     param4,
+    quat_column,
     quat_mul,
     quat_normalize,
+    quat_renormalize,
     quat_rotate,
     quat_to_mat,
+    quat_turn,
+    scale3,
+    sincos,
     store3,
     store4,
     store9,
@@ -25,6 +30,49 @@ from genesis_core.lanes import (
 )
 
 FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3  # `kind <= BALL`: has a quaternion
+
+
+@inline
+def joint_axis(m, j, quat):
+    """Axis of joint j in the world, of a body turned by quat before the joint moves."""
+    k = m.jnt_along[j]
+    if k < 3:
+        return scale3(quat_column(quat, k), param(m.jnt_axis, 3 * j + k))
+    return quat_rotate(quat, param3(m.jnt_axis, j))
+
+
+@inline
+def turned_by_joint(m, d, j, quat):
+    """The orientation after hinge j or ball j."""
+    q = m.jnt_qposadr[j]
+    if m.jnt_type[j] == BALL:
+        return quat_mul(quat, quat_normalize(load4(d.qpos, q)))
+    s, c = sincos(0.5 * (load(d.qpos, q) - param(m.qpos0, q)))
+    k = m.jnt_along[j]
+    if k < 3:
+        return quat_turn(quat, k, c, s * param(m.jnt_axis, 3 * j + k))
+    axis = param3(m.jnt_axis, j)
+    return quat_mul(quat, (c, axis[0] * s, axis[1] * s, axis[2] * s))
+
+
+@inline
+def past_joint(m, d, j, pos, quat):
+    """Pose of a body after its joint j, from the pose before; writes xanchor and xaxis."""
+    anchor = pos
+    central = m.jnt_central[j]
+    local = param3(m.jnt_pos, j)
+    if not central:
+        anchor = add3(pos, quat_rotate(quat, local))
+    axis = joint_axis(m, j, quat)
+    store3(d.xanchor, 3 * j, anchor)
+    store3(d.xaxis, 3 * j, axis)
+    if m.jnt_type[j] == SLIDE:
+        q = m.jnt_qposadr[j]
+        return add_scaled3(pos, axis, load(d.qpos, q) - param(m.qpos0, q)), quat
+    quat = turned_by_joint(m, d, j, quat)
+    if not central:
+        pos = sub3(anchor, quat_rotate(quat, local))
+    return pos, quat
 
 
 @kernel
@@ -58,24 +106,12 @@ def body_poses(m, d):
             else:
                 parent = load4(d.xquat, 4 * p)
                 pos = add3(load3(d.xpos, 3 * p), quat_rotate(parent, offset))
-                quat = quat_mul(parent, turn)
+                quat = parent
+                if m.body_turned[b] or mocap >= 0:
+                    quat = quat_mul(parent, turn)
             for j in range(first, first + number):
-                q = m.jnt_qposadr[j]
-                local = param3(m.jnt_pos, j)
-                axis = param3(m.jnt_axis, j)
-                anchor = add3(pos, quat_rotate(quat, local))
-                xaxis = quat_rotate(quat, axis)
-                if m.jnt_type[j] == SLIDE:
-                    pos = add_scaled3(pos, xaxis, load(d.qpos, q) - param(m.qpos0, q))
-                else:
-                    if m.jnt_type[j] == BALL:
-                        quat = quat_mul(quat, quat_normalize(load4(d.qpos, q)))
-                    else:
-                        quat = quat_mul(quat, axis_angle_quat(axis, load(d.qpos, q) - param(m.qpos0, q)))
-                    pos = sub3(anchor, quat_rotate(quat, local))
-                store3(d.xanchor, 3 * j, anchor)
-                store3(d.xaxis, 3 * j, xaxis)
-            quat = quat_normalize(quat)
+                pos, quat = past_joint(m, d, j, pos, quat)
+            quat = quat_renormalize(quat)
         store3(d.xpos, 3 * b, pos)
         store4(d.xquat, 4 * b, quat)
 

@@ -18,6 +18,7 @@ from genesis_core.layout.counters import SOLVER_ITER
 from genesis_core.layout.fields_constraint import NACTIVE, NEVAL, NFACTOR, NROW
 from genesis_core.physics.solver_factor import backsolve, factor, pattern
 from genesis_core.physics.solver_hessian import assemble
+from genesis_core.physics.solver_limits import solve_limits, take_limits
 from genesis_core.physics.solver_linesearch import label_islands, line_search, sum_islands
 from genesis_core.physics.solver_motion import (
     advance,
@@ -34,7 +35,7 @@ __all__ = ["contact_forces", "solve"]
 
 @kernel
 def find_constrained(m, d):
-    """Marks the trees that no row acts on as finished, per lane; they keep qacc_smooth."""
+    """Marks the trees that no row acts on, or that are solved already, as finished, per lane; they keep qacc_smooth."""
     z = lane(d, 0.0)
     one = lane(d, 1.0)
     for t in range(m.ntree):
@@ -49,7 +50,7 @@ def find_constrained(m, d):
     label_islands(m, d)
     sum_islands(m, d, 0, 1)
     for t in range(m.ntree):
-        free = not_(load(d.tree_sum, 8 * t) > 0.0)
+        free = not_(load(d.tree_sum, 8 * t) > 0.0) | (load(d.dual_done, 0) > 0.5)
         store(d.tree_done, t, select(free, one, z))
         store(d.tree_iter, t, z)
 
@@ -236,11 +237,14 @@ def solve(m, d):
     d.count[NEVAL] = 0
     d.count[NFACTOR] = 0
     list_all(m, d)
-    if m.nv == 0 or (d.count[NACTIVE] == 0 and d.count[NROW] == 0):
+    rows = m.nv > 0 and (d.count[NACTIVE] > 0 or d.count[NROW] > 0)
+    if not rows or not solve_limits(m, d):
         for i in range(m.nv):
             store(d.qacc, i, load(d.qacc_smooth, i))
             store(d.qfrc_constraint, i, z)
         store(d.solver_niter, 0, z)
+        if rows:
+            take_limits(m, d)
         return
     find_constrained(m, d)
     start(m, d)
@@ -251,3 +255,4 @@ def solve(m, d):
     for t in range(m.ntree):
         n = maximum(n, load(d.tree_iter, t))
     store(d.solver_niter, 0, n)
+    take_limits(m, d)

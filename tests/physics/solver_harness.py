@@ -12,7 +12,7 @@ from genesis_core.backend.tables import Work, model_table
 from genesis_core.backend.width import lane_width
 from genesis_core.compiler.build import Model
 from genesis_core.layout.counters import NCON
-from genesis_core.physics import constraint, solver
+from genesis_core.physics import constraint, mass_matrix, solver
 
 FROM_MUJOCO = ("qpos", "qvel", "cdof", "cvel", "subtree_com", "M", "qacc_smooth", "qacc_warmstart", "qfrc_smooth")
 PREFILLED = ("qacc", "qfrc_constraint", "con_force", "con_x", "con_v", "hess", "mover_vel", "mover_frc", "mover_K")
@@ -93,6 +93,7 @@ def solve_states(model: Model, datas: list[mujoco.MjData], bits: int = 64) -> So
             work.set_lanes(name, np.stack([np.asarray(getattr(d, name)).reshape(-1) for d in filled]))
         for name in PREFILLED:
             work.arrays[name][:] = np.nan
+        mass_matrix.factor_m(table, work)
         slots = _fill_contacts(model, work, filled)
         constraint.make(table, work)
         solver.solve(table, work)

@@ -79,6 +79,7 @@ class Simulation:
         )
         self._items = {f.name: shape_size(f.shape, model.sizes) for f in STATE_FIELDS}
         self._state = self._make_state(bits)
+        self._every = np.arange(self.n_envs)  # stands for "all": such calls copy whole blocks
         self._time = np.zeros(self.n_envs)
         self._steps = 0
         self._closed = False
@@ -156,7 +157,27 @@ class Simulation:
     def _gather(self, name: str, ids: np.ndarray) -> np.ndarray:
         if not self._is_stored(name):
             return np.zeros((len(ids), self._items[name]), self._real)
+        if ids is self._every:
+            whole = self._view(name).transpose(0, 2, 1).copy()
+            return whole.reshape(self._blocks * self.width, self._items[name])[: self.n_envs]
         return self._view(name)[ids // self.width, :, ids % self.width]
+
+    def _scatter(self, name: str, ids: np.ndarray, data: np.ndarray) -> None:
+        """Writes data (environments or 1, items) into a stored field."""
+        view = self._view(name)
+        if len(data) == 1 and ids is self._every:
+            view[:] = data[:, :, None]
+            return
+        if ids is not self._every:
+            view[ids // self.width, :, ids % self.width] = data
+            self._mirror(ids, (name,))
+            return
+        whole, rest = divmod(self.n_envs, self.width)
+        blocks = data[: whole * self.width].reshape(whole, self.width, data.shape[1])
+        view[:whole] = blocks.transpose(0, 2, 1)
+        if rest:
+            view[whole, :, :rest] = data[whole * self.width :].T
+            view[whole, :, rest:] = view[whole, :, rest - 1 : rest]
 
     def _poses(self, name: str, ids: np.ndarray) -> np.ndarray:
         shape = self._shape(name)
@@ -208,10 +229,9 @@ class Simulation:
             if not data.any():
                 return
             self._store_lazily(name)
-        self._view(name)[ids // self.width, :, ids % self.width] = data
+        self._scatter(name, ids, data)
         if name in ("qpos", "qvel", "act"):
-            self._view("frozen")[ids // self.width, :, ids % self.width] = 0.0
-        self._mirror(ids)
+            self._scatter("frozen", ids, np.zeros((1, 1)))
 
     def _store_lazily(self, name: str) -> None:
         size = self._blocks * self._items[name] * self.width
@@ -263,16 +283,15 @@ class Simulation:
         if name in SOURCES:
             derive(self._cpu.table.arrays, self.model.njnt, self.model.nbody)
 
-    def _mirror(self, ids: np.ndarray) -> None:
+    def _mirror(self, ids: np.ndarray, names: Iterable[str]) -> None:
         """Unused lanes of the last block follow the last environment, so that they cost nothing extra."""
         last = self.n_envs - 1
         lane = last % self.width
         if lane + 1 == self.width or last not in ids:
             return
-        for f in STATE_FIELDS:
-            if self._is_stored(f.name):
-                view = self._view(f.name)[-1]
-                view[:, lane + 1 :] = view[:, lane : lane + 1]
+        for name in names:
+            view = self._view(name)[-1]
+            view[:, lane + 1 :] = view[:, lane : lane + 1]
 
     def reset(self, envs: Envs = None, key: int | str | None = None) -> None:
         """Puts environments into the initial state or into a keyframe (index or name); forces and controls to zero."""
@@ -285,7 +304,7 @@ class Simulation:
         for name, value in self._initial(self._key_index(key)).items():
             self._view(name)[where] = value
         self._time[ids] = 0.0 if key is None else self.model.mj.key_time[self._key_index(key)]
-        self._mirror(ids)
+        self._mirror(ids, [f.name for f in STATE_FIELDS if self._is_stored(f.name)])
 
     def _key_index(self, key: int | str | None) -> int | None:
         if key is None:
@@ -324,7 +343,7 @@ class Simulation:
             return
         touched = self._run(n, STEP)
         self._steps += n
-        self._time[self._gather("frozen", np.arange(self.n_envs))[:, 0] == 0 if touched else slice(None)] += (
+        self._time[self._gather("frozen", self._every)[:, 0] == 0 if touched else slice(None)] += (
             n * self.model.timestep
         )
         if touched:
@@ -341,7 +360,7 @@ class Simulation:
         return bool(self._state.arrays["touched"][0])
 
     def _after_divergence(self, n: int) -> None:
-        every = np.arange(self.n_envs)
+        every = self._every
         if self.on_diverge == "reset":
             at = self._view("reset_at")
             again = self._gather("reset_at", every)[:, 0]
@@ -385,7 +404,7 @@ class Simulation:
     def stats(self) -> dict[str, Any]:
         """Counters since the simulation was made."""
         self._check_open()
-        every = np.arange(self.n_envs)
+        every = self._every
         return {
             "steps": self._steps,
             "nan_count": int(self._gather("bad", every).sum()),
@@ -404,7 +423,7 @@ class Simulation:
     def _env_ids(self, envs: Envs) -> np.ndarray:
         n = self.n_envs
         if envs is None:
-            return np.arange(n)
+            return self._every
         if isinstance(envs, slice):
             return np.arange(n)[envs]
         if hasattr(envs, "detach"):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numba import types
 
+from genesis_core.backend.crew import Crew, Pace
 from genesis_core.backend.tables import Work, model_struct, model_table, state_struct, work_struct
 from genesis_core.lanes.segment import SEGMENTS, is_cached, load_cached
 from genesis_core.log import get_logger
@@ -86,7 +86,8 @@ class CpuBackend:
         self.table = model_table(model, bits, width, **scalars)
         self.capacities = first_capacities(model)
         self.works = [Work(model, bits, width, self.capacities)]
-        self._pool: ThreadPoolExecutor | None = None
+        self._crew: Crew | None = None
+        self._pace = Pace()
         self._run = self._entry(block.run_blocks)
         self._pose = self._entry(block.pose_block)
         self.overflows = 0
@@ -110,20 +111,14 @@ class CpuBackend:
             state.arrays["touched"][1] = 0
 
     def _launch(self, state: Table, blocks: int, n: int, mode: int) -> None:
-        helpers = min(self.threads, blocks) - 1
-        if helpers < 1:
-            self._run(self.table, self.works[0], state, n, mode)
-            return
+        work = blocks * n
+        helpers = self._pace.helpers(work, min(self.threads, blocks) - 1)
         while len(self.works) <= helpers:
             self.works.append(Work(self.model, self.bits, self.width, self.capacities))
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="genesis-block")
-        futures = [
-            self._pool.submit(self._run, self.table, self.works[k], state, n, mode) for k in range(1, helpers + 1)
-        ]
-        self._run(self.table, self.works[0], state, n, mode)
-        for future in futures:
-            future.result()
+        jobs = [partial(self._run, self.table, self.works[k], state, n, mode) for k in range(helpers + 1)]
+        if self._crew is None:
+            self._crew = Crew(self.threads - 1)
+        self._pace.note(self._crew.run(jobs[0], jobs[1:]), work)
 
     def look(self, state: Table, b: int) -> Work:
         """The forward evaluation of block b's current state, left in the returned workspace; nothing is stored."""
@@ -160,9 +155,9 @@ class CpuBackend:
         self.works = [Work(self.model, self.bits, self.width, self.capacities) for _ in self.works]
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
-            self._pool = None
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
 
 
 def first_capacities(model: Model) -> dict[str, int]:

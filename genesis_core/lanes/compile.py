@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numba
 from numba import types
 from numba.core import caching
+from numba.core.runtime import rtsys
 
 from genesis_core.backend.cache import cache_folder
 from genesis_core.log import get_logger
@@ -40,14 +42,30 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 class KernelCache(caching.FunctionCache):
-    """Numba's on-disk cache that treats a damaged file as a missing one and survives a full or read-only disk."""
+    """Numba's on-disk cache that treats a damaged file as a missing one and survives a full or read-only disk.
+
+    alone: no other kernel links this one. Then its bitcode is not kept beside its machine code: parsing that would take
+    as long as loading the code.
+    """
+
+    alone = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            # Not Numba's own method: that fills the typing tables first, which loads all of Numba's (and SciPy's)
+            # array code and takes longer than everything else here. Finished code needs no types, only what it links
+            # against; the compiler fills its tables itself.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception as error:  # unpickling garbage raises anything
             log.warning("compiled kernel of %s is damaged (%s); compiling it again", self._name, error)
             return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if self.alone:
+            data = _CodeOnly(data)
+        super()._save_overload(sig, data)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
@@ -63,6 +81,23 @@ class KernelCache(caching.FunctionCache):
             log.warning("cannot keep the compiled kernel of %s: %s", self._name, error)
 
 
+class _CodeOnly:
+    """A compilation result that is stored without its bitcode; only the names that it defines stay."""
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._result, name)
+
+    def _reduce(self) -> Any:
+        (name, kind, (code, _)), *rest = self._result._reduce()
+        fndesc = self._result.fndesc
+        functions = (fndesc.llvm_func_name, fndesc.llvm_cpython_wrapper_name)
+        names = "\n".join(f'define void @"{function}"() {{ unreachable }}' for function in functions)
+        return (name, kind, (code, llvm.parse_assembly(names).as_bitcode())), *rest
+
+
 def _without_literals(dispatcher: Any) -> Any:
     """Makes calls with constants share one compiled version: Numba would compile f(m, 0) and f(m, i) apart."""
     resolve = dispatcher.get_call_template
@@ -75,11 +110,15 @@ def _without_literals(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def kernel(fn: Callable[..., Any]) -> Any:
-    """A stage of the simulation: `@kernel def stage(m, d): ...`. No GIL, IEEE division, kept on disk."""
+def kernel(fn: Callable[..., Any], alone: bool = False) -> Any:
+    """A stage of the simulation: `@kernel def stage(m, d): ...`. No GIL, IEEE division, kept on disk.
+
+    alone: no other kernel calls it by name.
+    """
     numba.config.CACHE_DIR = str(cache_folder())
     dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(fn)
     dispatcher._cache = KernelCache(fn)
+    dispatcher._cache.alone = alone
     return _without_literals(dispatcher)
 
 

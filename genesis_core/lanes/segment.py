@@ -55,7 +55,7 @@ class Segment:
         self.py_func = fn
         self.kinds = kinds
         self.slot = SEGMENT_NAMES.index(fn.__name__)
-        self.dispatcher = kernel(fn)
+        self.dispatcher = kernel(fn, alone=True)
         if fn.__name__ in SEGMENTS:
             raise ValueError(f"segment {fn.__name__!r} is declared twice")
         SEGMENTS[fn.__name__] = self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from genesis_core.lanes import all_, any_, kernel, lane, load, not_, select, store, take_ticket
 from genesis_core.layout.counters import HAS_APPLIED, HAS_XFRC, NCON, NEED_CON, OVERFLOW
 from genesis_core.physics.energy import energies
@@ -167,7 +169,7 @@ def run_block(m, d, s, b, n, mode):
         store_state(m, d, s, b)
 
 
-@kernel
+@partial(kernel, alone=True)
 def run_blocks(m, d, s, n, mode):
     """Works on all blocks that this thread can get hold of."""
     b = take_ticket(s.cursor, 0)
@@ -177,7 +179,7 @@ def run_blocks(m, d, s, n, mode):
         b = take_ticket(s.cursor, 0)
 
 
-@kernel
+@partial(kernel, alone=True)
 def pose_block(m, d, s, b, everything):
     """Poses of all geoms (and of everything else that moves) in block b's current state, left in the workspace."""
     load_state(m, d, s, b)

@@ -246,3 +246,17 @@ def test_memory_per_environment_stays_small():
     model = Model.from_mujoco(mujoco.MjModel.from_xml_path(f"{folder}/suite/humanoid.xml"))
     with Simulation(model, 8) as sim:
         assert sim.bytes_per_env() <= 4096
+
+
+@pytest.mark.parametrize("n", [1, 5, 8, 16, 19])
+def test_what_is_set_for_all_environments_is_read_back_and_never_a_view(model, n):
+    with Simulation(model, n, threads=1) as sim:
+        value = np.arange(n * 7, dtype=float).reshape(n, 7) / 100
+        sim.set("qvel", value)
+        first = sim.get("qvel")
+        assert np.array_equal(first, value.astype(np.float32))
+        assert np.array_equal(sim.get("qvel", list(range(n))), first)
+        sim.set("qvel", 0.0)
+        assert np.array_equal(first, value.astype(np.float32)) and not sim.get("qvel").any()
+        unused = sim._view("qvel")[-1][:, (n - 1) % sim.width :]
+        assert np.array_equal(unused, np.repeat(unused[:, :1], unused.shape[1], axis=1))

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     from app.model.launch import Launch
-    from genesis_core.backend.devices import resolve_devices
+    from genesis_core.backend.resolve import resolve_devices
     from genesis_core.errors import GenesisError
 
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from genesis_core.backend.cpu import CpuBackend
-from genesis_core.backend.devices import cpu_count
+from genesis_core.backend.devices import thread_share
 from genesis_core.backend.tables import aligned, real_type, state_struct
 from genesis_core.backend.width import lane_width
 from genesis_core.errors import DeviceError, GenesisError, OptionError, StateError, UnsupportedFeatureError
@@ -32,12 +32,12 @@ POLICIES = ("reset", "freeze", "raise")
 class Simulation:
     """n_envs copies of a model, stepped together.
 
-    model: what to simulate; n_envs: how many; backend: "cpu"; precision: "32" or "64"; threads: CPU threads (None = all
-    cores that this process may use); seed: kept for the random streams of sensors and domain randomisation;
-    on_diverge: what happens to an environment whose state or acceleration is NaN or beyond 1e10: "reset" puts it
-    back into the initial state as MuJoCo does, "freeze" keeps the state that it had at the start of the call, "raise"
-    freezes it and raises a GenesisError that names it; progress: called as progress(stage, fraction) while kernels
-    compile.
+    model: what to simulate; n_envs: how many; backend: "cpu"; precision: "32" or "64"; threads: CPU threads (None = the
+    cores that this process may use, shared out between the ranks of a torchrun); seed: kept for the random streams of
+    sensors and domain randomisation; on_diverge: what happens to an environment whose state or acceleration is NaN or
+    beyond 1e10: "reset" puts it back into the initial state as MuJoCo does, "freeze" keeps the state that it had at the
+    start of the call, "raise" freezes it and raises a GenesisError that names it; progress: called as
+    progress(stage, fraction) while kernels compile.
 
     Quantities have MuJoCo's names, frames, units and order; quaternions are w-x-y-z.
     """
@@ -68,7 +68,7 @@ class Simulation:
                 hint='choose backend="cpu"',
             )
         self.backend, self.seed, self.on_diverge = backend, int(seed), on_diverge
-        self.threads = cpu_count() if threads is None else _checked_count("threads", threads)
+        self.threads = thread_share() if threads is None else _checked_count("threads", threads)
         bits = int(self.precision)
         self.width = lane_width(bits)
         self._real = real_type(bits)

@@ -7,7 +7,8 @@ import contextlib
 
 from app.control.session import SessionControl
 from app.model.state import AppState
-from genesis_core.backend.devices import BACKENDS, cpu_count, resolve_devices
+from genesis_core.backend.devices import cpu_count
+from genesis_core.backend.resolve import BACKENDS, resolve_devices
 from genesis_core.errors import DeviceError
 from genesis_core.log import get_logger
 

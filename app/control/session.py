@@ -12,7 +12,7 @@ import msgspec
 
 from app.model.intents import Intents
 from app.model.state import MAX_SHOWN, AppState, Loading, Problem, WorkerFacts
-from genesis_core.backend.devices import resolve_devices
+from genesis_core.backend.resolve import resolve_devices
 from genesis_core.errors import GenesisError
 from genesis_core.log import get_logger
 from genesis_core.runtime import messages as msg

@@ -5,24 +5,29 @@ CPU shards (`cpu`, `cpu:0`, `cpu:1`) are devices too: every shard is one worker 
 
 from __future__ import annotations
 
-import difflib
+import importlib.util
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from genesis_core.backend.choice import DrawDevice, Gpu, Machine
+from genesis_core.backend.driver import fastest_first, seen_devices, torch_cuda
+from genesis_core.backend.nvml import GpuProcess, GpuState, read_gpus
 from genesis_core.errors import DeviceError
 
-BACKENDS = ("auto", "cpu", "cuda", "metal")
-MAX_CPU_SHARDS = 1024
+if TYPE_CHECKING:
+    from genesis_core.render.egl import EglDevice
 
 
 class DeviceInfo(msgspec.Struct, kw_only=True):
     """One device. `simulate`, `render` and `encode` are empty when it can do that here, else they say why not."""
 
-    id: str  # "cpu", "cuda:0", "metal", "egl:0"
+    id: str  # "cpu", "cuda:0", "MIG-...", "metal", "egl:0"
     kind: str  # "cpu", "cuda", "metal", "egl"
     name: str
     detail: str = ""
@@ -33,6 +38,9 @@ class DeviceInfo(msgspec.Struct, kw_only=True):
     memory_free: int = 0  # [byte]
     load: float | None = None  # 0..1
     temperature: float | None = None  # [degree Celsius]
+    processes: list[GpuProcess] = []
+    egl: int | None = None  # EGL's number of the same card
+    drm: str = ""  # its device file
     simulate: str = ""
     render: str = ""
     encode: str = ""
@@ -68,6 +76,38 @@ def _cgroup_quota() -> float | None:
         return None
 
 
+THREADS, CORE_THREADS, LOCAL_RANKS = "GENESIS_THREADS", "QD_NUM_THREADS", "LOCAL_WORLD_SIZE"
+
+
+def thread_share(env: Mapping[str, str] | None = None) -> int:
+    """CPU threads for a simulation of this process that was given no number.
+
+    GENESIS_THREADS or Genesis' QD_NUM_THREADS where set; else the usable cores, shared out between the ranks that
+    torchrun started on this machine (LOCAL_WORLD_SIZE): together they never take more threads than there are cores.
+    """
+    env = os.environ if env is None else env
+    for name in (THREADS, CORE_THREADS):
+        text = env.get(name, "").strip()
+        if text:
+            if not text.isdecimal() or int(text) < 1:
+                raise DeviceError(f"{name}={text!r} is no number of threads", hint="a number from 1")
+            return int(text)
+    ranks = env.get(LOCAL_RANKS, "").strip()
+    return max(1, cpu_count() // max(1, int(ranks))) if ranks.isdecimal() else cpu_count()
+
+
+def _cpu_temperature() -> float | None:
+    """The hottest core [degree Celsius], where the system tells."""
+    import psutil
+
+    try:
+        sensors = psutil.sensors_temperatures()
+    except (AttributeError, OSError, ValueError):
+        return None
+    readings = [t.current for name in ("coretemp", "k10temp", "cpu_thermal") for t in sensors.get(name, ())]
+    return max(readings, default=None)
+
+
 def _cpu_name() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -93,79 +133,147 @@ def cpu_device() -> DeviceInfo:
         memory_total=memory.total,
         memory_free=memory.available,
         load=psutil.cpu_percent(0.05) / 100,
+        temperature=_cpu_temperature(),
         render="draws through the EGL devices below",
     )
 
 
-CUDA_PHYSICS = "physics on CUDA is not in this version; the GPU is listed, simulation runs on cpu"
+CUDA_PHYSICS = "physics on CUDA is not in this version; simulation runs on the CPU"
+
+
+def no_cuda_physics() -> str:
+    """Why this installation cannot simulate on CUDA, whatever the machine has; "" = it can."""
+    if importlib.util.find_spec("genesis_core.backend.cuda") is None:
+        return CUDA_PHYSICS
+    if importlib.util.find_spec("numba_cuda") is None:
+        return "the package numba-cuda is not installed: pip install 'genesis-studio[gpu]'"
+    needed = torch_cuda()
+    if not needed:
+        build = "is a CPU build" if needed == "" else "is not installed"
+        return f"torch {build}; a CUDA build is needed (packaging/setup.sh chooses it where it finds a GPU)"
+    return ""
+
+
+def _old_driver(state: GpuState) -> str:
+    """The driver against torch's CUDA: a driver runs everything of its own major version and older."""
+    needed = torch_cuda()
+    if not needed or not state.cuda or state.cuda // 1000 >= int(needed.split(".")[0]):
+        return ""
+    has = f"{state.cuda // 1000}.{state.cuda % 1000 // 10}"
+    return f"the driver {state.driver} runs CUDA up to {has}, torch was built for {needed}: install a newer driver"
 
 
 def cuda_devices(notes: list[str]) -> list[DeviceInfo]:
-    """NVIDIA GPUs as NVML tells them (physical order), without a CUDA context. Adds to `notes` why there are none."""
-    try:
-        import pynvml
-    except ImportError:
-        notes.append("NVIDIA GPUs were not looked for: the package nvidia-ml-py is not installed")
-        return []
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        notes.append(f"no NVIDIA GPU: {error} (no NVIDIA driver on this machine, or it is not running)")
-        return []
-    found = []
-    try:
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            try:
-                found.append(_nvml_device(pynvml, index))
-            except pynvml.NVMLError as error:
-                notes.append(f"GPU {index} does not answer NVML: {error}")
-    except pynvml.NVMLError as error:
-        notes.append(f"NVML failed while listing GPUs: {error}")
-    finally:
-        pynvml.nvmlShutdown()
+    """NVIDIA GPUs and their MIG slices (NVML's order). Adds to `notes` why there are none."""
+    found: list[DeviceInfo] = []
+    physics = no_cuda_physics()
+    for state in read_gpus(notes):
+        found += _described(state, physics)
     return found
 
 
-def _nvml_device(nvml, index: int) -> DeviceInfo:
-    def ask(call, *args):
-        try:
-            return call(*args)
-        except nvml.NVMLError:
-            return None
-
-    def text(value) -> str:
-        return value.decode() if isinstance(value, bytes) else str(value or "")
-
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)
-    pci = ask(nvml.nvmlDeviceGetPciInfo, handle)
-    usage = ask(nvml.nvmlDeviceGetUtilizationRates, handle)
-    return DeviceInfo(
-        id=f"cuda:{index}",
+def _described(state: GpuState, physics: str) -> list[DeviceInfo]:
+    gpu = state.gpu
+    why_not = state.lost or _old_driver(state) or physics
+    if gpu.mig_mode and not why_not:
+        why_not = "in MIG mode: its slices simulate" if gpu.mig else "in MIG mode without slices"
+    whole = DeviceInfo(
+        id=f"cuda:{gpu.index}",
         kind="cuda",
-        name=text(ask(nvml.nvmlDeviceGetName, handle)),
-        detail=f"driver {text(ask(nvml.nvmlSystemGetDriverVersion))}",
-        uuid=text(ask(nvml.nvmlDeviceGetUUID, handle)),
-        pci=text(pci.busId) if pci else "",
-        memory_total=memory.total if memory else 0,
-        memory_free=memory.free if memory else 0,
-        load=usage.gpu / 100 if usage else None,
-        temperature=ask(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
-        simulate=CUDA_PHYSICS,
+        name=gpu.name,
+        detail=f"driver {state.driver}" if state.driver else "",
+        uuid=gpu.uuid,
+        pci=gpu.pci,
+        memory_total=state.memory_total,
+        memory_free=state.memory_free,
+        load=state.load,
+        temperature=state.temperature,
+        processes=state.processes,
+        simulate=why_not,
+        render=state.lost,
+        encode="video is encoded on the CPU (libx264)",
     )
+    slices = [
+        DeviceInfo(
+            id=mig.uuid,
+            kind="cuda",
+            name=f"slice {mig.gpu_instance}/{mig.compute_instance} of {gpu.name}",
+            detail=f"of cuda:{gpu.index}",
+            uuid=mig.uuid,
+            pci=gpu.pci,
+            memory_total=mig.memory_total,
+            simulate=state.lost or _old_driver(state) or physics,
+            render="MIG slices do not draw",
+            encode="video is encoded on the CPU (libx264)",
+        )
+        for mig in gpu.mig
+    ]
+    return [whole, *slices]
+
+
+def no_metal() -> str:
+    """Why Metal cannot be used on this machine; "" = it can."""
+    if sys.platform != "darwin":
+        return f"it exists on macOS only, this is {sys.platform}"
+    return "" if platform.machine() == "arm64" else f"it needs an Apple chip, this is {platform.machine()}"
 
 
 def metal_devices() -> list[DeviceInfo]:
     """Apple's GPU: torch tensors live on it, the physics runs on the CPU lanes of the same chip."""
-    if sys.platform != "darwin" or platform.machine() != "arm64":
+    if no_metal():
         return []
-    return [DeviceInfo(id="metal", kind="metal", name="Apple GPU", detail="tensors on mps, physics on the CPU lanes")]
+    return [
+        DeviceInfo(
+            id="metal",
+            kind="metal",
+            name="Apple GPU",
+            detail="tensors on mps, physics on the CPU lanes",
+            render="off-screen pictures need EGL, which macOS does not have",
+            encode="video is encoded on the CPU (libx264)",
+        )
+    ]
+
+
+def read_machine(draw: list[EglDevice] | None = None, *, computing: bool = True) -> tuple[Machine, list[GpuState]]:
+    """What `choose` chooses from, and how the GPUs are doing.
+
+    draw: what EGL listed, None where that does not matter. computing=False is for drawing: GPUs count there even where
+    nothing can be simulated on them.
+    """
+    notes: list[str] = []
+    states = [state for state in read_gpus(notes) if not state.lost]
+    gpus = _ranked([state.gpu for state in states])
+    old = next((text for state in states if (text := _old_driver(state))), "")
+    known = [g.uuid for g in gpus] + [m.uuid for g in gpus for m in g.mig]
+    devices = None
+    if draw is not None:
+        devices = tuple(DrawDevice(d.index, d.name, d.software, d.pci, d.uuid, d.cuda_ordinal) for d in draw)
+    machine = Machine(
+        system=sys.platform,
+        gpus=tuple(gpus),
+        draw=devices,
+        no_cuda=("; ".join(notes) if not gpus else no_cuda_physics() or old) if computing else "",
+        no_metal=no_metal(),
+        seen=seen_devices(known) if gpus else None,
+    )
+    return machine, states
+
+
+def _ranked(gpus: list[Gpu]) -> list[Gpu]:
+    """With CUDA's own order, which differs from NVML's where GPUs differ."""
+    if len({g.name for g in gpus}) <= 1:
+        return gpus
+    order = {address.lower()[-12:]: k for k, address in enumerate(fastest_first())}
+    return [msgspec.structs.replace(g, speed_rank=order.get(g.pci.lower()[-12:])) for g in gpus]
 
 
 def egl_devices(notes: list[str]) -> list[DeviceInfo]:
     """Devices that can draw off screen."""
     from genesis_core.render.egl import list_egl_devices
 
+    if sys.platform in ("darwin", "win32"):
+        notes.append(f"no EGL devices: {sys.platform} has no EGL; record mode and camera.render() need Linux")
+        return []
     try:
         listed = list_egl_devices()
     except Exception as error:  # a broken GL driver must not hide the other devices
@@ -177,8 +285,12 @@ def egl_devices(notes: list[str]) -> list[DeviceInfo]:
             kind="egl",
             name=device.name,
             detail="software" if device.software else (device.drm_file or ""),
+            uuid=device.uuid,
+            pci=device.pci,
+            egl=device.index,
+            drm=device.drm_file or "",
             simulate="an EGL device only draws",
-            encode="video is encoded on the CPU",
+            encode="video is encoded on the CPU (libx264)",
         )
         for device in listed
     ]
@@ -187,68 +299,24 @@ def egl_devices(notes: list[str]) -> list[DeviceInfo]:
 def inventory(*, with_egl: bool = True) -> Inventory:
     """Everything this machine offers."""
     notes: list[str] = []
-    devices = [cpu_device(), *cuda_devices(notes), *metal_devices()]
+    gpus = cuda_devices(notes)
+    devices = [cpu_device(), *gpus, *metal_devices()]
     if with_egl:
-        devices += egl_devices(notes)
+        drawing = egl_devices(notes)
+        _join_drawing(gpus, drawing)
+        devices += drawing
     return Inventory(devices=devices, notes=notes)
 
 
-def resolve_devices(text: str | None, backend: str = "auto") -> tuple[str, ...]:
-    """The worker devices that `--devices TEXT --backend NAME` asks for, one id per worker process.
-
-    `None` and "all" mean everything the backend has; "cpu:4" means four CPU shards ("cpu:0" ... "cpu:3"); "cpu" one.
-    Raises DeviceError with the value, what is there, and what to write instead.
-    """
-    if backend not in BACKENDS:
-        near = difflib.get_close_matches(backend, BACKENDS, 1)
-        raise DeviceError(
-            f"unknown backend {backend!r}",
-            hint=f"did you mean {near[0]!r}?" if near else f"one of {', '.join(BACKENDS)}",
-        )
-    if backend == "cuda":
-        notes: list[str] = []
-        found = cuda_devices(notes)
-        if found:
-            names = ", ".join(d.name for d in found)
-            raise DeviceError(f"backend 'cuda': {CUDA_PHYSICS} (found: {names})", hint="use --backend cpu")
-        raise DeviceError(f"backend 'cuda' is not available: {'; '.join(notes)}", hint="use --backend cpu or auto")
-    if backend == "metal" and not metal_devices():
-        raise DeviceError(
-            f"backend 'metal' is not available: this is {sys.platform} on {platform.machine()}, not an Apple chip",
-            hint="use --backend cpu or auto",
-        )
-    wanted = (text or "cpu").strip()
-    if wanted in ("all", "cpu", "auto", ""):
-        return ("cpu",)
-    parts = [part.strip() for part in wanted.split(",")]
-    if len(parts) == 1 and parts[0].startswith("cpu:"):
-        return _cpu_shards(parts[0])
-    for part in parts:
-        if not part.startswith("cpu"):
-            raise _unknown_device(part)
-    raise DeviceError(
-        f"devices {wanted!r} name the CPU more than once",
-        hint=f"for {len(parts)} worker processes on the CPU write cpu:{len(parts)}",
-    )
-
-
-def _cpu_shards(part: str) -> tuple[str, ...]:
-    count = part[len("cpu:") :]
-    if not count.isdecimal() or not 1 <= int(count) <= MAX_CPU_SHARDS:
-        raise DeviceError(
-            f"device {part!r} needs a number of CPU workers from 1 to {MAX_CPU_SHARDS}",
-            hint=f"this machine has {cpu_count()} usable cores; more workers than cores are slower",
-        )
-    return tuple(f"cpu:{i}" for i in range(int(count)))
-
-
-def _unknown_device(part: str) -> DeviceError:
-    notes: list[str] = []
-    gpus = cuda_devices(notes)
-    if part.isdecimal() and gpus:
-        names = ", ".join(f"{i} {g.name}" for i, g in enumerate(gpus))
-        return DeviceError(f"device {part!r}: {CUDA_PHYSICS} (GPUs: {names})", hint="use --devices cpu")
-    there = "; ".join(notes) or ", ".join(g.id for g in gpus)
-    return DeviceError(
-        f"unknown device {part!r} ({there})", hint="on this machine: cpu, or cpu:N for N worker processes"
-    )
+def _join_drawing(gpus: list[DeviceInfo], drawing: list[DeviceInfo]) -> None:
+    """Notes at each GPU which EGL device is the same card, or that there is none."""
+    by_card = {d.pci.lower()[-12:]: d for d in drawing if d.pci} | {d.uuid: d for d in drawing if d.uuid}
+    for gpu in gpus:
+        if gpu.render:
+            continue
+        same = by_card.get(gpu.uuid) or by_card.get(gpu.pci.lower()[-12:])
+        if same is None:
+            gpu.render = "EGL lists no device for it (containers: NVIDIA_DRIVER_CAPABILITIES must hold 'graphics')"
+        else:
+            gpu.egl, gpu.drm = same.egl, same.drm
+            same.detail = f"{same.detail}, the card of {gpu.id}".lstrip(", ")

@@ -26,7 +26,7 @@ class CommonOptions(msgspec.Struct, kw_only=True):
 
     def worker_devices(self, scene: Path | None = None) -> tuple[str, ...]:
         """One device per worker process: from the flags, else from the scene file, else the CPU."""
-        from genesis_core.backend.devices import resolve_devices
+        from genesis_core.backend.resolve import resolve_devices
 
         text = self.devices
         if text is None and scene is not None and self.backend == "auto":

@@ -1,7 +1,8 @@
 """Off-screen OpenGL contexts on a chosen EGL device, without a display.
 
-`EGL_DEVICE_ID` names the device; EGL's order is not CUDA's. Extensions used: EGL_EXT_device_enumeration,
-EGL_EXT_platform_device, EGL_KHR_surfaceless_context.
+Drawing happens on the GPU that `EGL_DEVICE_ID` and CUDA's variables name (`backend.choice`); EGL's order is not CUDA's.
+Extensions used: EGL_EXT_device_enumeration, EGL_EXT_platform_device, EGL_KHR_surfaceless_context and, to know which
+card a device is, EGL_EXT_device_drm, EGL_EXT_device_persistent_id, EGL_NV_device_cuda.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from genesis_core.errors import RenderError
+from genesis_core.errors import DeviceError, RenderError
+from genesis_core.log import get_logger
 from genesis_core.render.platform import prepare
+
+log = get_logger(__name__)
 
 PLATFORM_DEVICE = 0x313F  # EGL_PLATFORM_DEVICE_EXT
 EXTENSIONS = 0x3055
 VENDOR = 0x3053
 DRM_DEVICE_FILE = 0x3233
+DEVICE_UUID = 0x335C  # EGL_DEVICE_UUID_EXT
 CUDA_DEVICE = 0x323A
 RENDERER = 0x335F  # EGL_RENDERER_EXT
 TIMEOUT = 20.0  # [s] a driver that does not answer must not hang the program
@@ -34,8 +40,10 @@ class EglDevice(msgspec.Struct, frozen=True):
     name: str
     software: bool
     drm_file: str | None = None
-    cuda_ordinal: int | None = None
+    cuda_ordinal: int | None = None  # CUDA's number; a mask may have shifted it
     handle: int = 0
+    pci: str = ""  # address of the card, as 0000:01:00.0
+    uuid: str = ""  # as NVML writes it
 
 
 def _egl() -> Any:
@@ -86,23 +94,54 @@ def _describe(egl: Any, index: int, handle: int) -> EglDevice:
     name = text(RENDERER) if "EGL_EXT_device_query_name" in extensions else ""
     if not name:
         name = "Mesa software renderer" if software else (f"GPU at {drm}" if drm else "GPU")
-    return EglDevice(index, name, software, drm or None, cuda, handle)
+    uuid = _uuid(egl, handle) if "EGL_EXT_device_persistent_id" in extensions else ""
+    return EglDevice(index, name, software, drm or None, cuda, handle, _pci_address(drm), uuid)
+
+
+def _uuid(egl: Any, handle: int) -> str:
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    binary = _proc(egl, "eglQueryDeviceBinaryEXT", ctypes.c_uint, pointer, number, number, pointer, pointer)
+    raw, size = (ctypes.c_ubyte * 16)(), ctypes.c_int()
+    if binary is None or not binary(handle, DEVICE_UUID, 16, raw, ctypes.byref(size)) or size.value != 16:
+        return ""
+    digits = bytes(raw).hex()
+    return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _pci_address(drm: str) -> str:
+    """The PCI address behind a device file like /dev/dri/card0."""
+    if not drm:
+        return ""
+    try:
+        address = (Path("/sys/class/drm") / Path(drm).name / "device").resolve(strict=True).name
+    except OSError:
+        return ""
+    return address if address.count(":") == 2 else ""
 
 
 def chosen_device(devices: list[EglDevice], index: int | None = None) -> EglDevice | None:
-    """The device of `index`, else of EGL_DEVICE_ID, else None (EGL's default). RenderError when it does not exist."""
-    where = "device"
-    if index is None:
-        text = os.environ.get("EGL_DEVICE_ID", "").strip()
-        if not text:
-            return None
-        where = "EGL_DEVICE_ID"
-        if not text.isdecimal():
-            raise RenderError(f"EGL_DEVICE_ID = {text!r} is not a device number", hint=_listing(devices))
-        index = int(text)
-    if not 0 <= index < len(devices):
-        raise RenderError(f"{where} = {index}: there is no such EGL device", hint=_listing(devices))
-    return devices[index]
+    """The device of EGL number `index`; without one the device of the GPU that this process's variables name, else None
+    (EGL's default).
+
+    Where EGL does not list that GPU it is the software device, with a warning that says why. RenderError for a number
+    that does not exist and for variables that contradict each other.
+    """
+    if index is not None:
+        if not 0 <= index < len(devices):
+            raise RenderError(f"device = {index}: there is no such EGL device", hint=_listing(devices))
+        return devices[index]
+    from genesis_core.backend.choice import choose
+    from genesis_core.backend.devices import read_machine
+
+    machine, _ = read_machine(devices, computing=False)
+    try:
+        choice = choose(os.environ, machine)
+    except DeviceError as error:
+        raise RenderError(error.what, where=error.where, hint=error.hint) from None
+    if choice.draw_fallback:
+        there = f"drawing on {choice.draw.name}" if choice.draw else "drawing on EGL's default device"
+        log.warning("%s: %s", there, choice.draw_fallback)
+    return devices[choice.draw.index] if choice.draw is not None else None
 
 
 def _listing(devices: list[EglDevice]) -> str:
@@ -121,11 +160,22 @@ class EglContext:
         self.make_current()
 
     def _create(self, index: int | None) -> None:
-        egl = self._egl
         devices = list_egl_devices()
         self.device = chosen_device(devices, index)
         if self.device is None and devices and not os.environ.get("DISPLAY"):
             self.device = devices[0]  # the default display needs a window system, a device does not
+        try:
+            self._open()
+        except RenderError as error:
+            software = next((d for d in devices if d.software), None)
+            if index is not None or software is None or software == self.device:
+                raise
+            log.warning("drawing on %s, in software: %s", software.name, error.what)
+            self.device = software
+            self._open()
+
+    def _open(self) -> None:
+        egl = self._egl
         self._display = self._open_display()
         wanted = [
             egl.EGL_SURFACE_TYPE, egl.EGL_PBUFFER_BIT, egl.EGL_RENDERABLE_TYPE, egl.EGL_OPENGL_BIT,

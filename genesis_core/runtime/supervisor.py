@@ -12,10 +12,9 @@ import multiprocessing
 import os
 import signal
 import tempfile
-import threading
 import time
 import weakref
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -24,12 +23,14 @@ import numpy as np
 
 from genesis_core import errors
 from genesis_core.backend.devices import cpu_count
+from genesis_core.backend.resolve import device_environment, slice_numbers
 from genesis_core.errors import GenesisError, OptionError, SceneError, StateError, WorkerError
 from genesis_core.layout.scene import SceneBundle, decode, encode
 from genesis_core.log import get_logger
 from genesis_core.runtime import messages as msg
 from genesis_core.runtime.channel import Channel, ChannelClosed
 from genesis_core.runtime.shm import Frame, FrameBuffer, FrameShape
+from genesis_core.runtime.spawn import from_main_thread, spawn
 from genesis_core.runtime.worker import log_tail, main
 
 log = get_logger(__name__)
@@ -128,6 +129,7 @@ class Session:
         self._logs = log_folder()
         count = len(config.devices)
         threads = config.threads or max(1, cpu_count() // count)
+        self._slices = slice_numbers(config.devices)
         self._workers = [
             _Worker(
                 msg.WorkerConfig(
@@ -160,16 +162,15 @@ class Session:
             self._spawn(worker)
 
     def _spawn(self, worker: _Worker) -> None:
-        context = multiprocessing.get_context("spawn")
-        worker.config.die_with_thread = threading.current_thread() is threading.main_thread()
-        ours, theirs = context.Pipe(duplex=True)
-        threads = str(worker.config.threads)
-        with _environment(OMP_NUM_THREADS=threads, NUMBA_NUM_THREADS=threads, GENESIS_WORKER=worker.config.device):
-            process = context.Process(
-                target=main, args=(theirs, encode(worker.config)), name=f"genesis-{worker.config.device}", daemon=True
-            )
-            with _interrupts_held():
-                process.start()
+        worker.config.die_with_thread = from_main_thread()
+        ours, theirs = multiprocessing.Pipe(duplex=True)
+        config = worker.config
+        process = spawn(
+            main,
+            (theirs, encode(config)),
+            f"genesis-{config.device}",
+            device_environment(config.device, config.threads, self._slices),
+        )
         theirs.close()
         worker.process = process
         worker.channel = Channel(ours, msg.unpack_up)
@@ -496,34 +497,6 @@ def _check(config: SessionConfig) -> None:
         raise OptionError(f"n_envs = {n} cannot be shared by {len(config.devices)} workers")
     if config.precision not in (None, "32", "64"):
         raise OptionError(f"precision = {config.precision!r}", hint='choose "32" or "64"')
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Ctrl+C reaches this process afterwards, and a process started inside never: it is not its business."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    """Variables for a process that is started inside; a spawned process takes them before it imports anything."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 _session_numbers = itertools.count(1)

@@ -182,9 +182,9 @@ def test_two_renderers_of_one_process_do_not_disturb_each_other(render):
 
 def test_an_egl_device_that_does_not_exist_lists_those_that_do(monkeypatch):
     monkeypatch.setenv("EGL_DEVICE_ID", "99")
-    with pytest.raises(RenderError, match="EGL_DEVICE_ID = 99") as caught:
+    with pytest.raises(RenderError, match="EGL_DEVICE_ID='99'") as caught:
         egl.EglContext()
-    assert "EGL devices here" in str(caught.value)
+    assert "EGL devices: 0 " in str(caught.value)
     monkeypatch.setenv("EGL_DEVICE_ID", "first")
     with pytest.raises(RenderError, match="'first'"):
         egl.EglContext()

@@ -76,6 +76,7 @@ _SESSION = (
     "np_float",
     "np_int",
     "np_bool",
+    "use_deterministic_algorithms",
 )
 
 __all__ = sorted([*_LAZY, *_SESSION, "__version__"])
@@ -179,3 +180,4 @@ if TYPE_CHECKING:
     np_float: type
     np_int: type
     np_bool: type
+    use_deterministic_algorithms: bool

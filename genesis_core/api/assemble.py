@@ -62,7 +62,7 @@ def assemble(scene: Scene, n_rows: int) -> Built:
     sim = Simulation(
         model,
         n_rows,
-        backend="cpu",
+        backend=current.engine,
         precision=current.precision,
         seed=current.seed or 0,
         on_diverge="reset",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import difflib
 import logging
+import os
 import random
 import sys
 import time
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from genesis_core.api.scene import Scene
+    from genesis_core.backend.choice import Choice, Machine
 
 log = get_logger(__name__)
 
@@ -57,6 +59,13 @@ class Session:
     logger: logging.Logger
     tc_float: torch.dtype
     np_float: type
+    use_deterministic_algorithms: bool
+    pid: int
+
+    @property
+    def engine(self) -> str:
+        """The Simulation's backend: Metal has tensors only, its physics runs on the CPU lanes."""
+        return "cuda" if self.backend is Backend.cuda else "cpu"
 
 
 _session: Session | None = None
@@ -82,6 +91,12 @@ def current() -> Session:
     """The session, or StateError."""
     if _session is None:
         raise StateError("Genesis hasn't been initialized. Did you call `gs.init()`?")
+    if _session.backend is Backend.cuda and _session.pid != os.getpid():
+        raise StateError(
+            f"this process ({os.getpid()}) was forked from {_session.pid} after gs.init() on {_session.device}; CUDA "
+            "does not work in it",
+            hint='call gs.init() in the child and start it by multiprocessing.get_context("spawn") or gs.launch(...)',
+        )
     return _session
 
 
@@ -97,7 +112,7 @@ def raise_exception(message: str = "Something went wrong.") -> NoReturn:
 
 def init(
     *,
-    backend: Backend | None = None,
+    backend: Backend | str | None = None,
     precision: str = "32",
     logging_level: int | str | None = None,
     debug: bool = False,
@@ -111,32 +126,39 @@ def init(
     """Prepare this process: choose the backend, the precision and the seed.
 
     backend: `gs.cpu`, `gs.gpu` (the best there is: CUDA, else Metal, else the CPU with a warning), `gs.cuda`,
-        `gs.metal`; None is `gs.gpu` without the warning (the CPU where `debug` is on). A backend that is asked for by
-        name and absent raises DeviceError.
+        `gs.metal`, or their names as strings; None is `gs.gpu` without the warning (the CPU where `debug` is on). A
+        backend that is asked for by name and absent raises DeviceError. Which of several GPUs: CUDA_VISIBLE_DEVICES,
+        QD_VISIBLE_DEVICE, EGL_DEVICE_ID, under torchrun LOCAL_RANK (`genesis_core.backend.choice`).
     precision: "32" or "64", the kind of all real numbers.
     logging_level: a name ("warning") or a number of the logging module; default "info", "debug" with `debug`.
     seed: seeds `random`, numpy and torch, and stands as `gs.SEED`.
     eps: `gs.EPS` is this or the smallest step of the real type, whichever is larger.
     theme: "dark", "light", or "raw" (no colours; also what a file or a pipe gets).
-    performance_mode, use_deterministic_algorithms: accepted for scripts written for Genesis. Kernels are never
-        specialised to a scene here and results are always reproducible, so neither changes anything.
+    performance_mode: accepted for scripts written for Genesis; kernels are never specialised to a scene here.
+    use_deterministic_algorithms: the physics is always reproducible; True asks torch for the same until `destroy`.
 
     Raises StateError on a second call without `gs.destroy()`, OptionError, DeviceError.
     """
     global _session
     if _session is not None:
-        raise StateError("Genesis already initialized.", hint="call gs.destroy() first")
+        raise StateError(
+            "Genesis already initialized.",
+            hint=f"it runs on {_session.backend}; call gs.destroy() before a new gs.init()",
+        )
+    backend = _parsed(backend)
     if precision not in ("32", "64"):
         raise OptionError(f"Unsupported precision type: {precision}", where="gs.init", hint='it is "32" or "64"')
     if theme not in ("dark", "light", "raw"):
         raise OptionError(f"Unsupported theme: {theme!r}", where="gs.init", hint='it is "dark", "light" or "raw"')
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer))):
+        raise OptionError(f"seed = {seed!r} is no integer", where="gs.init")
     level = _level(logging_level, debug)
     import torch
 
     _start_logging(level, theme, logger_verbose_time)
     try:
         chosen, device = _choose(backend, debug, precision)
-    except DeviceError:
+    except BaseException:
         _stop_logging()
         raise
     np_float: type = np.float32 if precision == "32" else np.float64
@@ -150,11 +172,15 @@ def init(
         logger=logging.getLogger(ROOT),
         tc_float=torch.float32 if precision == "32" else torch.float64,
         np_float=np_float,
+        use_deterministic_algorithms=bool(use_deterministic_algorithms),
+        pid=os.getpid(),
     )
+    if use_deterministic_algorithms:
+        torch.use_deterministic_algorithms(True)
     if seed is not None:
-        random.seed(seed)
+        random.seed(int(seed))
         np.random.seed(seed % 2**32)
-        torch.manual_seed(seed)
+        torch.manual_seed(int(seed) % 2**63)
     log.info("Genesis Studio on %s, %s-bit, tensors on %s", chosen, precision, device)
 
 
@@ -164,6 +190,15 @@ def destroy() -> None:
     for scene in list(_scenes):
         scene.destroy()
     _scenes.clear()
+    if _session is not None:
+        import torch
+
+        if _session.use_deterministic_algorithms:
+            torch.use_deterministic_algorithms(False)
+        if _session.backend is Backend.cuda and _session.pid == os.getpid():
+            torch.cuda.empty_cache()
+        elif _session.device.type == "mps":
+            torch.mps.empty_cache()
     _session = None
     _stop_logging()
 
@@ -241,66 +276,95 @@ def _stop_logging() -> None:
         _handler = None
 
 
-_ABSENT = "Backend gs.{} not available on this machine"
+def _parsed(backend: Backend | str | None) -> Backend | None:
+    """gs.cuda, "cuda" and "gs.cuda" are the same."""
+    if backend is None or isinstance(backend, Backend):
+        return backend
+    name = backend.removeprefix("gs.").lower() if isinstance(backend, str) else ""
+    if name in Backend.__members__:
+        return Backend[name]
+    near = difflib.get_close_matches(name, Backend.__members__, n=1)
+    names = ", ".join(str(b) for b in Backend)
+    raise OptionError(
+        f"unknown backend {backend!r}",
+        where="gs.init",
+        hint=f"did you mean gs.{near[0]}?" if near else f"one of {names}",
+    )
 
 
 def _choose(backend: Backend | None, debug: bool, precision: str) -> tuple[Backend, torch.device]:
     """The backend to use and where tensors live; DeviceError where one asked for by name is absent."""
     import torch
 
-    if backend is not None and not isinstance(backend, Backend):
-        names = ", ".join(str(b) for b in Backend)
-        raise OptionError(f"unknown backend {backend!r}", where="gs.init", hint=f"one of {names}")
-    if backend is Backend.cuda:
-        raise DeviceError(
-            f"Backend gs.cuda not available on this machine: {_why_not_cuda()}", hint="use gs.gpu or gs.cpu"
-        )
     if backend is Backend.amdgpu:
-        raise DeviceError(
-            f"{_ABSENT.format('amdgpu')}: this version has no AMD backend and did not look for a GPU",
-            hint="use gs.gpu or gs.cpu",
-        )
-    if backend is Backend.metal:
-        missing = _why_not_metal(precision)
-        if missing:
-            raise DeviceError(f"{_ABSENT.format('metal')}: {missing}", hint="use gs.gpu or gs.cpu")
-        return Backend.metal, torch.device("mps")
+        raise _absent(backend, "this version has no AMD backend and did not look for a GPU")
     if backend is Backend.cpu or (backend is None and debug):
         return Backend.cpu, torch.device("cpu")
-    if not _why_not_metal(precision):
-        log.info("gs.metal: tensors on the GPU, physics on the CPU cores of the same chip")
-        return Backend.metal, torch.device("mps")
+    from genesis_core.backend.choice import AbsentError, choose
+
+    machine = _machine(precision)
+    if backend in (Backend.cuda, Backend.metal):
+        try:
+            choice = choose(os.environ, machine, backend.name)
+            return backend, _started(choice)
+        except AbsentError as error:
+            raise _absent(backend, error.why) from None
+    choice = choose(os.environ, machine)
+    fallback = choice.fallback
+    try:
+        if choice.backend != "cpu":
+            return Backend[choice.backend], _started(choice)
+    except AbsentError as error:
+        fallback = error.why
     if backend is Backend.gpu:
-        log.warning(
-            "no GPU to simulate on, running on the CPU. CUDA: %s. Metal: %s.",
-            _why_not_cuda(),
-            _why_not_metal(precision),
-        )
+        log.warning("no GPU to simulate on, running on the CPU. %s.", fallback.rstrip("."))
     return Backend.cpu, torch.device("cpu")
 
 
-def _why_not_cuda() -> str:
-    """What was looked for and not found, or what is there and not used yet."""
+def _absent(backend: Backend, why: str) -> DeviceError:
+    return DeviceError(f"Backend {backend} not available on this machine: {why}", hint="use gs.gpu or gs.cpu")
+
+
+def _machine(precision: str) -> Machine:
+    """What there is, with what torch and Genesis' switches QD_ENABLE_CUDA=0, QD_ENABLE_METAL=0 rule out."""
+    import msgspec
+
+    from genesis_core.backend.devices import read_machine
+
+    machine, _ = read_machine()
+    no_cuda, no_metal = machine.no_cuda, machine.no_metal or _no_mps(precision)
+    if os.environ.get("QD_ENABLE_CUDA") == "0":
+        no_cuda = "QD_ENABLE_CUDA=0 switches it off"
+    if os.environ.get("QD_ENABLE_METAL") == "0":
+        no_metal = "QD_ENABLE_METAL=0 switches it off"
+    return msgspec.structs.replace(machine, no_cuda=no_cuda, no_metal=no_metal)
+
+
+def _no_mps(precision: str) -> str:
+    """What Metal lacks on an Apple chip; "" = nothing."""
     import torch
 
-    from genesis_core.backend.devices import cuda_devices
-
-    notes: list[str] = []
-    names = [device.name for device in cuda_devices(notes)]
-    if names:
-        return f"found {', '.join(names)}, but physics on CUDA arrives with a later release of Genesis Studio"
-    build = "" if torch.version.cuda else "; torch is a CPU build"
-    return (notes[0] if notes else "no NVIDIA GPU found") + build
-
-
-def _why_not_metal(precision: str) -> str:
-    """Empty where Metal can be used."""
-    import torch
-
-    if sys.platform != "darwin":
-        return f"it exists on macOS only, this is {sys.platform}"
     if not torch.backends.mps.is_available():
         return "torch finds no MPS device"
-    if precision == "64":
-        return "it has no 64-bit numbers"
-    return ""
+    return "it has no 64-bit numbers" if precision == "64" else ""
+
+
+def _started(choice: Choice) -> torch.device:
+    """The torch device of a choice, tried once: a GPU that is listed may still not start."""
+    import torch
+
+    for note in choice.notes:
+        log.warning("%s", note)
+    if choice.backend == "metal":
+        log.info("gs.metal: tensors on the GPU, physics on the CPU cores of the same chip")
+        return torch.device("mps")
+    device = torch.device("cuda", choice.ordinal)
+    try:
+        torch.zeros(1, device=device)
+        torch.cuda.set_device(device)
+    except (RuntimeError, AssertionError) as error:
+        from genesis_core.backend.choice import AbsentError
+
+        why = f"{choice.gpu} does not start: {str(error).splitlines()[0]} (`genesis-studio doctor` tries each part)"
+        raise AbsentError("cuda", why) from None
+    return device

@@ -24,6 +24,14 @@ MASK, CORE, DRAW, ORDER, RANK = (
 NAMES = {"linux": "Linux", "win32": "Windows", "darwin": "macOS"}
 
 
+class AbsentError(DeviceError):
+    """A backend that was asked for by name and that this machine does not have; `why` says what was looked for."""
+
+    def __init__(self, backend: str, why: str) -> None:
+        self.backend, self.why = backend, why
+        super().__init__(f"backend '{backend}' is not available: {why}", hint="use auto (in scripts gs.gpu) or cpu")
+
+
 class Mig(msgspec.Struct, frozen=True):
     """A slice of a GPU in MIG mode: one compute instance."""
 
@@ -96,13 +104,13 @@ def choose(env: Mapping[str, str], machine: Machine, backend: str = "gpu") -> Ch
         return _draw(env, machine, Choice(backend="cpu"))
     if backend == "metal":
         if machine.no_metal:
-            raise DeviceError(f"Metal cannot be used: {machine.no_metal}", hint="use the backend gpu or cpu")
+            raise AbsentError("metal", machine.no_metal)
         return _draw(env, machine, Choice(backend="metal"))
     why, chosen = _cuda(env, machine)
     if chosen is not None:
         return _draw(env, machine, chosen)
     if backend == "cuda":
-        raise DeviceError(f"CUDA cannot be used: {why}", hint="use the backend gpu or cpu")
+        raise AbsentError("cuda", why)
     if not machine.no_metal:
         return _draw(env, machine, Choice(backend="metal"))
     return _draw(env, machine, Choice(backend="cpu", fallback=f"CUDA: {why}. Metal: {machine.no_metal}"))

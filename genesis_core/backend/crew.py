@@ -6,6 +6,7 @@ helpers as its expected work can keep busy. The work is known from the calls bef
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,13 +18,18 @@ WORTH_A_THREAD = 100e-6  # seconds of work that one more thread must save
 
 
 class Crew:
-    """Threads that wait for calls; the caller of `run` works along."""
+    """Threads that wait for calls; the caller of `run` works along. A forked child makes its own on its first call."""
 
     def __init__(self, helpers: int) -> None:
+        self._helpers = helpers
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
         self._jobs: SimpleQueue[Call | None] = SimpleQueue()
         self._done: SimpleQueue[float | BaseException] = SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._work, name=f"genesis-block-{k}", daemon=True) for k in range(helpers)
+            threading.Thread(target=self._work, name=f"genesis-block-{k}", daemon=True) for k in range(self._helpers)
         ]
         for thread in self._threads:
             thread.start()
@@ -37,6 +43,8 @@ class Crew:
 
         Raises the first error once all have ended.
         """
+        if os.getpid() != self._pid:
+            self._start()  # the threads stayed with the parent: nobody would ever answer
         for job in others:
             self._jobs.put(job)
         outcomes = [_outcome(own)]
@@ -50,6 +58,8 @@ class Crew:
 
     def close(self) -> None:
         """Ends the threads."""
+        if os.getpid() != self._pid:
+            self._threads = []
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:

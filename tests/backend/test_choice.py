@@ -211,11 +211,11 @@ REFUSED = [
     both("a mask set too late", frozen(TWO, 0, 1), cvd("1"), "CUDA_VISIBLE_DEVICES='1'", "too late", "GPU 0", "GPU 1"),
     both("a mask removed too late", frozen(TWO, 1), {}, "not set", "too late", "GPU 1"),
     both("hidden before, shown too late", frozen(TWO), cvd("0"), "too late", "keeps showing no GPU"),
-    both("CUDA by force without a GPU", NONE, {}, "CUDA cannot be used", "no NVIDIA GPU", asked="cuda"),
+    both("CUDA by force without a GPU", NONE, {}, "backend 'cuda' is not available", "no NVIDIA GPU", asked="cuda"),
     both("CUDA by force on a Mac", MAC, {}, "no NVIDIA GPU was found on this macOS", asked="cuda"),
     both("CUDA by force, all hidden", TWO, cvd(""), "''", "hides every GPU", "GPU 0", asked="cuda"),
     both("CUDA by force without kernels for it", LATER, {}, "not in this version", "found: GPU 0", asked="cuda"),
-    both("Metal by force on Linux", TWO, {}, "Metal cannot be used", "macOS only", asked="metal"),
+    both("Metal by force on Linux", TWO, {}, "backend 'metal' is not available", "macOS only", asked="metal"),
 ]
 
 

@@ -24,7 +24,6 @@ class Batch:
         self.texture = texture
         self.transparent = transparent
         self.geoms = np.array(geoms, np.int64)
-        self.buffers: dict[str, Any] = {}
         self.count = 0
 
 

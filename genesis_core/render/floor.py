@@ -28,9 +28,9 @@ SAMPLE_BODY = """
 class Floor:
     """One plane geom of the world."""
 
-    def __init__(self, bundle: SceneBundle, geom: int, soft_shadows: bool) -> None:
+    def __init__(self, bundle: SceneBundle, geom: int, features: frozenset[str]) -> None:
         self.geom = geom
-        self._soft = soft_shadows
+        self._features = features
         self._bundle = bundle
         self._image: Any = None
         pos, mat = np.asarray(bundle.geom_pos0[geom]), np.asarray(bundle.geom_xmat0[geom])
@@ -44,11 +44,10 @@ class Floor:
         self._cells = (1 / CELL, 1 / CELL, LINE)
         self._line: Any = None  # None = the theme's
         self._line_every = 1.0  # lines per cell
-        fragment = shaders.with_soft_shadows(shaders.FLOOR_FRAG, self._soft)
         texture = geom_texture(bundle, geom)
         if texture < 0:
             self._plain = None if bundle.geom_matid[geom] < 0 and np.ptp(rgba) < 0.05 else rgba
-            return gloo.Program(shaders.FLOOR_VERT, fragment)
+            return self._checked(shaders.FLOOR_FRAG)
         self._plain = None
         image = bundle.textures[texture].data
         repeat = np.asarray(bundle.materials[int(bundle.geom_matid[geom])].texrepeat, np.float64)
@@ -59,17 +58,22 @@ class Floor:
             mark = edge_color(image)
             if mark is not None:
                 self._line, self._cells, self._line_every = mark * rgba, (repeat[0], repeat[1], 0.006), 0.5
-            return gloo.Program(shaders.FLOOR_VERT, fragment)
+            return self._checked(shaders.FLOOR_FRAG)
         from genesis_core.render.scene_renderer import make_texture
 
         self._image = make_texture("2d", image)
         self._colors = (rgba, rgba)
         self._cells = (repeat[0] / 2, repeat[1] / 2, 0.0)
-        fragment = fragment.replace("//FLOOR_TEXTURE", SAMPLE_HEAD).replace("//FLOOR_SAMPLE", SAMPLE_BODY)
-        program = gloo.Program(shaders.FLOOR_VERT, fragment)
+        fragment = shaders.FLOOR_FRAG.replace("//FLOOR_TEXTURE", SAMPLE_HEAD).replace("//FLOOR_SAMPLE", SAMPLE_BODY)
+        program = gloo.Program(shaders.FLOOR_VERT, shaders.variant(fragment, self._features))
         program["u_floor_texture"] = self._image
         program["u_floor_mean"] = image[..., :3].reshape(-1, min(3, image.shape[-1])).mean(axis=0) / 255 * np.ones(3)
         return program
+
+    def _checked(self, fragment: str) -> Any:
+        """The program of a floor of two colours; a software renderer pays for lines even where they have no width."""
+        extra = {"CHECKER"} | ({"LINES"} if self._cells[2] > 0 else set())
+        return gloo.Program(shaders.FLOOR_VERT, shaders.variant(fragment, self._features | extra))
 
     def draw(
         self, renderer: SceneRenderer, camera: Camera, view_projection: np.ndarray, lighting: dict[str, Any]
@@ -90,15 +94,31 @@ class Floor:
         program["u_origin"] = (*below, 1.2 * reach)
         program["u_axis_x"], program["u_axis_y"], program["u_axis_n"] = self._x, self._y, self._n
         program["u_plane_pos"] = self._pos
-        program["u_color_a"], program["u_color_b"] = a, b
-        program["u_line"] = theme.line if self._line is None else self._line
-        program["u_line_every"] = self._line_every
+        program["u_color_a"] = a
+        if self._image is None:
+            program["u_color_b"] = b
+        if self._cells[2] > 0:
+            program["u_line"] = theme.line if self._line is None else self._line
+            program["u_line_every"] = self._line_every
         program["u_cells"] = self._cells
         specular, shininess, _, reflectance = geom_material(self._bundle, self.geom)
         program["u_floor_material"] = (0.4 * specular, shininess, 0.0, reflectance)
+        light, sun = self._light(theme)
+        program["u_floor_light"], program["u_floor_sun"] = light, sun
         program["u_horizon"] = theme.horizon
         program["u_fade"] = (0.06 * reach, 0.55 * reach)
         program.draw("triangle_strip")
+
+    def _light(self, theme: Any) -> tuple[np.ndarray, np.ndarray]:
+        """shaders.shade's light on this normal, which is the same all over the plane."""
+        toward = np.asarray(theme.sun_dir, np.float64) / np.linalg.norm(theme.sun_dir)
+        back = np.array([-toward[0], -toward[1], 0.35])
+        fill = 0.18 * max(0.0, float(self._n @ back) / float(np.linalg.norm(back)))
+        up = 0.5 + 0.5 * float(self._n[2])
+        sky, ground = np.asarray(theme.sky), np.asarray(theme.ground)
+        cosine = float(self._n @ toward)
+        sun = np.asarray(theme.sun) * max(0.0, cosine)
+        return ground + up * (sky - ground) + fill * sky, np.array([*sun, cosine])
 
     def close(self) -> None:
         self._program.delete()

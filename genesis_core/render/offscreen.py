@@ -10,12 +10,14 @@ import numpy as np
 
 from genesis_core.errors import RenderError
 from genesis_core.layout.scene import SceneBundle
+from genesis_core.log import get_logger
 from genesis_core.render.camera import Camera
 from genesis_core.render.egl import EglContext, context_info
 from genesis_core.render.quality import Quality
 from genesis_core.render.smoothing import Smoothing
 from genesis_core.render.theme import DARK, SceneTheme
 
+log = get_logger(__name__)
 MAX_SIZE = 16384
 TILE_GAP = 4  # [pixel]
 
@@ -32,8 +34,14 @@ class Target:
         self._gl = GL
         self.width, self.height = width, height
         most = int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES))
-        self.samples = min(samples, most) if samples > 1 else 1
-        self._smoothing = Smoothing() if smooth and self.samples == 1 else None
+        self._smoothing: Smoothing | None = None
+        if smooth and samples <= 1:
+            try:
+                self._smoothing = Smoothing()
+            except RenderError as error:
+                log.info("edges are smoothed by multisampling, which takes longer here: %s", error)
+                samples = 4
+        self.samples = max(1, min(samples, most))
         self._buffers: list[int] = []
         self._textures: list[int] = []
         self.draw_id = self._make(self.samples, as_texture=self._smoothing is not None)

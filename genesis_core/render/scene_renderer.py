@@ -1,7 +1,7 @@
 """Draws the shown environments of a scene into the current OpenGL context, in one instanced draw per batch of geoms.
 
-Pure vispy.gloo, without Qt and without vispy's scene graph: the window drives it inside its GL widget, record mode
-inside an EGL context. All calls belong to the thread whose context is current.
+vispy.gloo, and raw GL for the instanced draws (see `shader`), without Qt and without vispy's scene graph: the window
+drives it inside its GL widget, record mode inside an EGL context. All calls belong to the thread that has the context.
 """
 
 from __future__ import annotations
@@ -33,20 +33,12 @@ from genesis_core.render.batches import (  # noqa: E402
 from genesis_core.render.camera import Camera  # noqa: E402
 from genesis_core.render.egl import context_info  # noqa: E402
 from genesis_core.render.floor import Floor  # noqa: E402
+from genesis_core.render.instances import LOOK_AT, LOOK_SIZE, Instances  # noqa: E402
 from genesis_core.render.quality import Quality  # noqa: E402
+from genesis_core.render.shader import Shader, gather_feature, gl_texture, raw_section  # noqa: E402
 from genesis_core.render.shadow import ShadowMap  # noqa: E402
 from genesis_core.render.theme import DARK, SceneTheme  # noqa: E402
 
-ROWS = np.dtype([("a_r0", np.float32, 4), ("a_r1", np.float32, 4), ("a_r2", np.float32, 4)])
-LOOKS = np.dtype(
-    [
-        ("a_scale", np.float32, 4),
-        ("a_rgba", np.float32, 4),
-        ("a_material", np.float32, 4),
-        ("a_tex", np.float32, 4),
-        ("a_id", np.float32, 2),
-    ]
-)
 DEFAULT_GROUPS = frozenset({0, 1, 2})
 GHOST_ALPHA = 0.25
 
@@ -70,13 +62,15 @@ class SceneRenderer:
         self.highlight: tuple[int, int] | None = None  # (row of the environment, body) that glows
         self._offsets = np.zeros((1, 3))
         self._rows: np.ndarray = initial_rows(bundle)[None]
-        self._programs: dict[tuple[str, ...], gloo.Program] = {}
+        self._shaders: dict[tuple[str, str], Shader] = {}
         self._textures: dict[int, Any] = {}
-        self._batches: list[Batch] = []
+        self._instances: Instances | None = None
+        self._shadow_drawn: Any = None  # what the shadow map shows: the view from the sun
         self._level = 0.0
         self._looks_stale = True
         self._rows_stale = True
-        self._floors = [Floor(bundle, g, self.quality.soft_shadows) for g in floor_geoms(bundle)]
+        self._features = frozenset({"SOFT_SHADOWS"}) if self.quality.soft_shadows else gather_feature()
+        self._floors = [Floor(bundle, g, self._features) for g in floor_geoms(bundle)]
         self._shadow = ShadowMap(self.quality.shadow_size) if self.quality.shadows else None
         # bound where there is no map; one per context, since contexts share nothing
         self._no_shadow = gloo.Texture2D(np.ones((1, 1), np.float32), format="luminance", internalformat="r32f")
@@ -93,7 +87,7 @@ class SceneRenderer:
         """Visible geom groups, 0 to 5."""
         if set(groups) != self.groups:
             self.groups = set(groups)
-            self._batches = []
+            self._forget_instances()
 
     def set_highlight(self, what: tuple[int, int] | None) -> None:
         """(row among the shown environments, body) that is drawn brighter, or None."""
@@ -132,62 +126,67 @@ class SceneRenderer:
         return float(self.bundle.stat_extent + np.linalg.norm(span) / 2)
 
     # ------------------------------------------------------------------ buffers
-    def _update(self) -> None:
+    @property
+    def _batches(self) -> list[Batch]:
+        return self._instances.batches if self._instances is not None else []
+
+    def _forget_instances(self) -> None:
+        if self._instances is not None:
+            self._instances.close()
+            self._instances = None
+
+    def _update(self) -> Instances:
         n = len(self._offsets)
         detail = self.quality.detail * (1.0 if n <= 4 else 0.7 if n <= 32 else 0.45)
-        if not self._batches or detail != self._level:
+        if self._instances is None or detail != self._level:
+            self._forget_instances()
             self._level = detail
             left_out = {f.geom for f in self._floors}
             source = MeshSource(self.bundle, detail)
-            self._batches = make_batches(self.bundle, self.groups, source, left_out)
-            for batch in self._batches:
-                _upload_mesh(batch)
+            self._instances = Instances(make_batches(self.bundle, self.groups, source, left_out))
             self._looks_stale = self._rows_stale = True
         if self._looks_stale:
-            for batch in self._batches:
-                self._upload_looks(batch)
+            self._instances.upload_looks([self._looks(b) for b in self._instances.batches], n, self.bundle.ngeom)
             self._looks_stale = False
         if self._rows_stale:
-            self._upload_rows()
+            rows = self._rows.reshape(n, -1, 3, 4).copy()
+            rows[:, :, :, 3] += self._offsets[:, None, :].astype(np.float32)
+            self._instances.upload_rows(rows)
             self._rows_stale = False
+            self._shadow_drawn = None
+        return self._instances
 
-    def _upload_looks(self, batch: Batch) -> None:
+    def _looks(self, batch: Batch) -> np.ndarray:
+        """What the instances of a batch look like, (n * geoms, LOOK_SIZE)."""
         n, k = len(self._offsets), len(batch.geoms)
-        looks = np.zeros((n, k), LOOKS)
+        looks = np.zeros((n, k, LOOK_SIZE), np.float32)
+        rgba, material = looks[..., LOOK_AT["a_rgba"]], looks[..., LOOK_AT["a_material"]]
         for i, g in enumerate(batch.geoms):
-            looks["a_scale"][:, i] = geom_scale(self.bundle, g)
-            looks["a_rgba"][:, i] = self.bundle.geom_rgba[g]
-            looks["a_material"][:, i] = geom_material(self.bundle, g)
-            looks["a_tex"][:, i] = geom_tex(self.bundle, g)
-            looks["a_id"][:, i, 1] = g
-        looks["a_id"][:, :, 0] = np.arange(n)[:, None]
+            looks[:, i, LOOK_AT["a_scale"]] = geom_scale(self.bundle, g)
+            rgba[:, i] = self.bundle.geom_rgba[g]
+            material[:, i] = geom_material(self.bundle, g)
+            looks[:, i, LOOK_AT["a_tex"]] = geom_tex(self.bundle, g)
+        looks[..., LOOK_AT["a_id"]][..., 0] = np.arange(n)[:, None]
+        looks[..., LOOK_AT["a_id"]][..., 1] = batch.geoms
         if self.highlight is not None and self.highlight[0] < n:
             row, body = self.highlight
             chosen = np.flatnonzero(self.bundle.geom_bodyid[batch.geoms] == body)
-            looks["a_material"][row, chosen, 2] += 0.35
-            looks["a_rgba"][row, chosen, :3] = 0.55 * looks["a_rgba"][row, chosen, :3] + (0.45, 0.30, 0.06)
-        _put(batch, "looks", looks.ravel())
-        batch.count = n * k
+            material[row, chosen, 2] += 0.35
+            rgba[row, chosen, :3] = 0.55 * rgba[row, chosen, :3] + (0.45, 0.30, 0.06)
+        return looks.reshape(n * k, LOOK_SIZE)
 
-    def _upload_rows(self) -> None:
-        rows = self._rows.reshape(len(self._offsets), -1, 3, 4).copy()
-        rows[:, :, :, 3] += self._offsets[:, None, :].astype(np.float32)
-        for batch in self._batches:
-            _put(batch, "rows", np.ascontiguousarray(rows[:, batch.geoms]).reshape(-1, 12).view(ROWS).ravel())
-
-    def _program(self, kind: str, texture: str = "") -> Any:
+    def _shader(self, kind: str, texture: str = "") -> Shader:
         key = (kind, texture)
-        if key not in self._programs:
+        if key not in self._shaders:
             if kind == "geom":
-                fragment = shaders.with_soft_shadows(shaders.geom_fragment(texture), self.quality.soft_shadows)
-                vertex = shaders.textured(shaders.GEOM_VERT) if texture else shaders.GEOM_VERT
-                program = gloo.Program(vertex, fragment)
+                features = self._features | ({"TEXTURED"} if texture else set())
+                vertex, fragment = shaders.GEOM_VERT, shaders.geom_fragment(texture)
+                self._shaders[key] = Shader(shaders.variant(vertex, features), shaders.variant(fragment, features))
             elif kind == "shadow":
-                program = gloo.Program(shaders.SHADOW_VERT, shaders.SHADOW_FRAG)
+                self._shaders[key] = Shader(shaders.SHADOW_VERT, shaders.SHADOW_FRAG)
             else:
-                program = gloo.Program(shaders.PICK_VERT, shaders.PICK_FRAG)
-            self._programs[key] = program
-        return self._programs[key]
+                self._shaders[key] = Shader(shaders.PICK_VERT, shaders.PICK_FRAG)
+        return self._shaders[key]
 
     def _texture(self, index: int) -> Any:
         if index not in self._textures:
@@ -206,7 +205,7 @@ class SceneRenderer:
         set_current_canvas(self.canvas)
         context = self.canvas.context
         context.glir.command("CURRENT", 0, framebuffer)
-        self._update()
+        instances = self._update()
         lighting = self._light(camera)
         aspect = viewport[2] / max(1, viewport[3])
         view_projection = camera.projection(aspect, self.radius) @ camera.view()
@@ -217,11 +216,11 @@ class SceneRenderer:
         context.set_depth_func("lequal")
         if clear:
             context.clear(color=(*self.theme.horizon, 1.0), depth=True)
-        self._draw_batches(view_projection, lighting, transparent=False)
+        self._draw_batches(instances, view_projection, lighting, transparent=False)
         for floor in self._floors:
             floor.draw(self, camera, view_projection, lighting)
         self._draw_sky(camera, aspect)
-        self._draw_batches(view_projection, lighting, transparent=True)
+        self._draw_batches(instances, view_projection, lighting, transparent=True)
         context.set_state(scissor_test=False, depth_mask=True, blend=False)
         self.canvas.flush()
 
@@ -252,14 +251,25 @@ class SceneRenderer:
         radius = min(whole, near)
         center = middle if radius == whole else camera.lookat
         clip = self._shadow.fit(center, radius, whole, sun)
-        program = self._program("shadow")
-        with self._shadow.drawing(self.canvas.context):
-            program["u_light_clip"] = clip.T.astype(np.float32)
-            for batch in self._batches:
-                if not batch.transparent and batch.count:
-                    bind(program, batch, mesh=("a_pos", "a_cap"), looks=("a_scale",))
-                    program.draw("triangles", batch.buffers["faces"])
+        if self._shadow_drawn is None or not np.array_equal(self._shadow_drawn, clip):
+            self._shadow_drawn = clip
+            self._draw_shadow(clip)
         return out | self._shadow.uniforms(clip, radius)
+
+    def _draw_shadow(self, clip: np.ndarray) -> None:
+        assert self._shadow is not None and self._instances is not None
+        with self._shadow.drawing(self.canvas.context), raw_section(self.canvas):
+            shader = self._shader("shadow")
+            shader.use()
+            shader.set("u_light_clip", clip)
+            self._draw_all(self._instances, transparent=False)
+
+    def _draw_all(self, instances: Instances, transparent: bool | None) -> None:
+        """The opaque or the transparent batches, or all, with the program in use."""
+        for k, batch in enumerate(instances.batches):
+            if batch.count and transparent in (None, batch.transparent):
+                instances.draw(k)
+        instances.done()
 
     def set_lighting(self, program: Any, lighting: dict[str, Any]) -> None:
         """Hands the light to a program made with shaders.COMMON."""
@@ -270,27 +280,37 @@ class SceneRenderer:
         else:
             program["u_shadow"] = self._no_shadow
 
-    def _draw_batches(self, view_projection: np.ndarray, lighting: dict[str, Any], transparent: bool) -> None:
-        context = self.canvas.context
+    def _draw_batches(
+        self, instances: Instances, view_projection: np.ndarray, lighting: dict[str, Any], transparent: bool
+    ) -> None:
+        chosen = [(k, b) for k, b in enumerate(instances.batches) if b.transparent == transparent and b.count]
+        if not chosen:
+            return
         if transparent:
-            context.set_state(blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha"))
-        ready = set()
-        for batch in self._batches:
-            if batch.transparent != transparent or not batch.count:
-                continue
-            kind = "" if batch.texture < 0 else self.bundle.textures[batch.texture].kind
-            program = self._program("geom", kind)
-            if kind not in ready:
-                ready.add(kind)
-                self.set_lighting(program, lighting)
-                program["u_view_projection"] = view_projection.T.astype(np.float32)
-            mesh: tuple[str, ...] = ("a_pos", "a_cap", "a_nrm")
-            looks: tuple[str, ...] = ("a_scale", "a_rgba", "a_material")
-            if kind:
-                program["u_texture"] = self._texture(batch.texture)
-                mesh, looks = (*mesh, "a_uv"), (*looks, "a_tex")
-            bind(program, batch, mesh, looks)
-            program.draw("triangles", batch.buffers["faces"])
+            self.canvas.context.set_state(blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha"))
+        images = {b.texture: self._texture(b.texture) for _, b in chosen if b.texture >= 0}
+        shadow = self._no_shadow if self._shadow is None else self._shadow.texture
+        with raw_section(self.canvas):
+            from OpenGL import GL
+
+            current, ready = "none", set()
+            for k, batch in chosen:
+                kind = "" if batch.texture < 0 else self.bundle.textures[batch.texture].kind
+                shader = self._shader("geom", kind)
+                if kind != current:
+                    shader.use()
+                    current = kind
+                if kind not in ready:
+                    ready.add(kind)
+                    for name, value in lighting.items():
+                        shader.set(name, value)
+                    shader.set("u_view_projection", view_projection)
+                    shader.set_texture("u_shadow", 0, GL.GL_TEXTURE_2D, gl_texture(self.canvas, shadow))
+                if kind:
+                    target = GL.GL_TEXTURE_CUBE_MAP if kind == "cube" else GL.GL_TEXTURE_2D
+                    shader.set_texture("u_texture", 1, target, gl_texture(self.canvas, images[batch.texture]))
+                instances.draw(k)
+            instances.done()
 
     def _draw_sky(self, camera: Camera, aspect: float) -> None:
         t = math.tan(math.radians(camera.fovy) / 2)
@@ -303,34 +323,31 @@ class SceneRenderer:
         """Draws (row of the environment, geom + 1) as the colour of one pixel, for picking."""
         set_current_canvas(self.canvas)
         context = self.canvas.context
+        instances = self._update()
         context.glir.command("CURRENT", 0, framebuffer)
-        self._update()
         context.set_viewport(0, 0, 1, 1)
         context.set_state(depth_test=True, cull_face=True, blend=False, scissor_test=False, depth_mask=True)
         context.clear(color=(0, 0, 0, 0), depth=True)
-        program = self._program("pick")
-        program["u_view_projection"] = view_projection.T.astype(np.float32)
-        for batch in self._batches:
-            if batch.count:
-                bind(program, batch, mesh=("a_pos", "a_cap"), looks=("a_scale", "a_id"))
-                program.draw("triangles", batch.buffers["faces"])
+        with raw_section(self.canvas):
+            shader = self._shader("pick")
+            shader.use()
+            shader.set("u_view_projection", view_projection)
+            self._draw_all(instances, transparent=None)
         self.canvas.flush()
 
     def close(self) -> None:
         """Frees the GL objects, in the context that is current."""
         set_current_canvas(self.canvas)
-        for batch in self._batches:
-            for buffer in batch.buffers.values():
-                if hasattr(buffer, "delete"):
-                    buffer.delete()
-        for thing in (*self._programs.values(), *self._textures.values(), self._sky, self._no_shadow):
+        self._forget_instances()
+        for shader in self._shaders.values():
+            shader.close()
+        for thing in (*self._textures.values(), self._sky, self._no_shadow):
             thing.delete()
         if self._shadow is not None:
             self._shadow.close()
         for floor in self._floors:
             floor.close()
         self.canvas.flush()
-        self._batches = []
 
 
 def make_texture(kind: str, data: np.ndarray) -> Any:
@@ -344,34 +361,3 @@ def make_texture(kind: str, data: np.ndarray) -> Any:
             data = np.concatenate([data] * 6)
         return gloo.TextureCube(data.reshape(6, side, side, 3), interpolation="linear", wrapping="clamp_to_edge")
     return gloo.Texture2D(data[::-1].copy(), interpolation="linear", wrapping="repeat")
-
-
-def bind(program: Any, batch: Batch, mesh: tuple[str, ...], looks: tuple[str, ...]) -> None:
-    """Points a program at the buffers of a batch."""
-    for name in mesh:
-        program[name] = batch.buffers[name]
-    for name in ("a_r0", "a_r1", "a_r2", *looks):
-        program[name] = batch.buffers[name]
-
-
-def _upload_mesh(batch: Batch) -> None:
-    mesh = batch.mesh
-    batch.buffers["a_pos"] = gloo.VertexBuffer(mesh.vertices)
-    batch.buffers["a_nrm"] = gloo.VertexBuffer(mesh.normals)
-    batch.buffers["a_cap"] = gloo.VertexBuffer(mesh.cap)
-    batch.buffers["a_uv"] = gloo.VertexBuffer(mesh.uv)
-    batch.buffers["faces"] = gloo.IndexBuffer(mesh.faces)
-
-
-def _put(batch: Batch, name: str, data: np.ndarray) -> None:
-    """Instance data; views of a structured buffer must be told their divisor by hand."""
-    old = batch.buffers.get(name)
-    if old is not None and old.size == len(data):
-        old.set_data(data, copy=True)
-        return
-    buffer = gloo.VertexBuffer(data, divisor=1)
-    batch.buffers[name] = buffer
-    for field in data.dtype.names or ():
-        view = buffer[field]
-        view.divisor = 1
-        batch.buffers[field] = view

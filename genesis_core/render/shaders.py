@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+LIGHT_PLACE = """
+uniform mat4 u_light;         // world to shadow map, 0..1
+uniform vec3 u_shadow_info;   // 1 / size, depth bias, strength (0 = no shadow)
+varying vec3 v_light;
+vec3 light_place(vec3 world, vec3 n) { return (u_light * vec4(world + n * (u_shadow_info.y * 2.0), 1.0)).xyz; }
+"""
+
 COMMON = """
 #ifdef SOFT_SHADOWS
 #define SHADOW_SHIFT 1.0
@@ -13,14 +22,13 @@ uniform vec3 u_sun_dir;       // unit, towards the sun
 uniform vec3 u_sun;           // colour of the sun
 uniform vec3 u_sky;           // light from above
 uniform vec3 u_ground;        // light from below
-uniform mat4 u_light;         // world to shadow map, 0..1
 uniform sampler2D u_shadow;
 uniform vec3 u_shadow_info;   // 1 / size, depth bias, strength (0 = no shadow)
+varying vec3 v_light;         // place in the shadow map, 0..1
 
-float sun_visible(vec3 world, vec3 n) {
+float sun_visible() {
     if (u_shadow_info.z <= 0.0) return 1.0;
-    vec4 p = u_light * vec4(world + n * u_shadow_info.y * 2.0, 1.0);
-    vec3 q = p.xyz / p.w;
+    vec3 q = v_light;
     float edge = min(min(q.x, q.y), min(1.0 - q.x, 1.0 - q.y));
     if (edge <= 0.002 || q.z >= 1.0) return 1.0;
     float texel = u_shadow_info.x;
@@ -40,6 +48,9 @@ float sun_visible(vec3 world, vec3 n) {
         sum[j] = mix(a, b, f.x) + mix(b, c, f.x);
     }
     lit = 0.25 * (mix(sum[0], sum[1], f.y) + mix(sum[1], sum[2], f.y));
+#elif defined(GATHER)
+    vec4 g = step(vec4(d), textureGather(u_shadow, base + 0.5 * texel));
+    lit = mix(mix(g.w, g.z, f.x), mix(g.x, g.y, f.x), f.y);
 #else
     float a = step(d, texture2D(u_shadow, base).r);
     float b = step(d, texture2D(u_shadow, base + vec2(texel, 0.0)).r);
@@ -50,21 +61,26 @@ float sun_visible(vec3 world, vec3 n) {
     return mix(1.0, lit, u_shadow_info.z * smoothstep(0.0, 0.05, edge));
 }
 
+float fill_of(vec3 n) { return max(dot(n, normalize(vec3(-u_sun_dir.xy, 0.35))), 0.0) * 0.18; }
+
+// light: what falls from the sky and the ground, sun: the sun's where it is seen; ndl, ndv: cosines at the normal
+vec3 reflected(vec3 albedo, vec3 light, vec3 sun, float ndl, float ndv, vec3 v, float vis, vec4 material) {
+    float shin = 8.0 + 120.0 * material.y;
+    // cosine at the half vector; then a rational stand-in for pow(t, shin), after C. Schlick (1994)
+    float t = max((ndl + ndv) * inversesqrt(max(2.0 + 2.0 * dot(u_sun_dir, v), 1e-4)), 0.0);
+    float spec = material.x * (0.25 + material.y) * (t / (shin - shin * t + t)) * vis;
+    float facing = clamp(1.0 - ndv, 0.0, 1.0);
+    facing *= facing;
+    float rim = facing * facing * (0.10 + 0.5 * material.w);
+    return albedo * (light + sun * vis + material.z) + u_sun * (spec * 0.45) + u_sky * rim;
+}
+
 vec3 shade(vec3 albedo, vec3 n, vec3 world, vec4 material) {
     vec3 v = normalize(u_eye - world);
     float ndl = dot(n, u_sun_dir);
-    float vis = ndl > 0.0 ? sun_visible(world, n) : 0.0;
-    vec3 hemi = mix(u_ground, u_sky, 0.5 + 0.5 * n.z);
-    float fill = max(dot(n, normalize(vec3(-u_sun_dir.xy, 0.35))), 0.0) * 0.18;
-    vec3 light = hemi + u_sun * (max(ndl, 0.0) * vis) + u_sky * fill;
-    vec3 h = normalize(u_sun_dir + v);
-    float shin = 8.0 + 120.0 * material.y;
-    // a rational stand-in for pow(t, shin), after C. Schlick (1994)
-    float t = max(dot(n, h), 0.0);
-    float spec = material.x * (0.25 + material.y) * (t / (shin - shin * t + t)) * vis;
-    float facing = clamp(1.0 - dot(n, v), 0.0, 1.0);
-    float rim = facing * facing * facing * facing * (0.10 + 0.5 * material.w);
-    return albedo * light + u_sun * spec * 0.45 + u_sky * rim + albedo * material.z;
+    float vis = ndl > 0.0 ? sun_visible() : 0.0;
+    vec3 light = mix(u_ground, u_sky, 0.5 + 0.5 * n.z) + u_sky * fill_of(n);
+    return reflected(albedo, light, u_sun * max(ndl, 0.0), ndl, dot(n, v), v, vis, material);
 }
 
 vec3 film(vec3 x) {
@@ -92,6 +108,7 @@ vec3 to_world(vec3 p) {
 
 GEOM_VERT = (
     INSTANCE_INPUTS
+    + LIGHT_PLACE
     + """
 attribute vec3 a_nrm;
 attribute vec4 a_rgba;
@@ -111,7 +128,8 @@ void main() {
     vec3 p = local_position();
     v_world = to_world(p);
     vec3 n = a_nrm / max(a_scale.xyz, vec3(1e-6));
-    v_nrm = vec3(dot(a_r0.xyz, n), dot(a_r1.xyz, n), dot(a_r2.xyz, n));
+    v_nrm = normalize(vec3(dot(a_r0.xyz, n), dot(a_r1.xyz, n), dot(a_r2.xyz, n)));
+    v_light = light_place(v_world, v_nrm);
 #ifdef TEXTURED
     v_local = a_pos;
     vec2 flat_uv = 0.5 * (a_tex.w > 0.5 ? p.xy : a_pos.xy) + 0.5;
@@ -161,14 +179,13 @@ vec3 base_color() { return v_rgba.rgb * textureCube(u_texture, vec3(v_local.x, v
 """
 
 
-def with_soft_shadows(fragment: str, soft: bool) -> str:
-    """The shader with nine shadow look-ups per pixel in place of four."""
-    return fragment.replace("#version 120\n", "#version 120\n#define SOFT_SHADOWS\n") if soft else fragment
-
-
-def textured(source: str) -> str:
-    """The shader with texture coordinates."""
-    return source.replace("#version 120\n", "#version 120\n#define TEXTURED\n")
+def variant(source: str, features: Iterable[str]) -> str:
+    """The shader with preprocessor names defined: SOFT_SHADOWS (nine shadow look-ups per pixel in place of four),
+    GATHER (four in one, where the driver can), LINES and CHECKER (floors), TEXTURED.
+    """
+    names = sorted(features)
+    head = "#version 130\n#extension GL_ARB_texture_gather : require\n" if "GATHER" in names else "#version 120\n"
+    return source.replace("#version 120\n", head + "".join(f"#define {name}\n" for name in names), 1)
 
 
 def geom_fragment(texture: str) -> str:
@@ -177,7 +194,7 @@ def geom_fragment(texture: str) -> str:
     if code is None:
         return GEOM_FRAG
     head, rest = GEOM_FRAG.split("//TEXTURE")
-    return textured(head + code + rest.split("//END")[1])
+    return head + code + rest.split("//END")[1]
 
 
 SHADOW_VERT = (
@@ -198,13 +215,18 @@ varying float v_depth;
 void main() { gl_FragColor = vec4(v_depth, 0.0, 0.0, 1.0); }
 """
 
-FLOOR_VERT = """
+FLOOR_VERT = (
+    """
 #version 120
+"""
+    + LIGHT_PLACE
+    + """
 attribute vec2 a_corner;
 uniform mat4 u_view_projection;
 uniform vec4 u_origin;       // a point of the plane below the camera, half size of the quad drawn
 uniform vec3 u_axis_x;
 uniform vec3 u_axis_y;
+uniform vec3 u_axis_n;
 uniform vec3 u_plane_pos;
 varying vec3 v_world;
 varying vec2 v_plane;        // coordinates in the plane's own frame [m]
@@ -212,9 +234,11 @@ void main() {
     v_world = u_origin.xyz + u_origin.w * (a_corner.x * u_axis_x + a_corner.y * u_axis_y);
     vec3 d = v_world - u_plane_pos;
     v_plane = vec2(dot(d, u_axis_x), dot(d, u_axis_y));
+    v_light = light_place(v_world, u_axis_n);
     gl_Position = u_view_projection * vec4(v_world, 1.0);
 }
 """
+)
 
 FLOOR_FRAG = (
     """
@@ -231,6 +255,8 @@ uniform vec3 u_cells;        // cells per metre x, y; width of the lines as part
 uniform float u_line_every;  // lines per cell
 uniform vec4 u_floor_material;
 uniform vec3 u_axis_n;
+uniform vec3 u_floor_light;  // what falls on the plane from sky and ground
+uniform vec4 u_floor_sun;    // what falls on it from the sun; cosine of the sun at the normal
 uniform vec3 u_horizon;      // sRGB colour into which the floor fades
 uniform vec2 u_fade;         // distances where fading begins and ends [m]
 //FLOOR_TEXTURE
@@ -249,11 +275,22 @@ float lines(vec2 p, vec2 w, float width) {
 void main() {
     vec2 p = v_plane * u_cells.xy;
     vec2 w = max(fwidth(p), vec2(1e-5));
-    vec3 color = mix(u_color_a, u_color_b, checker(p, w));
-    if (u_cells.z > 0.0) color = mix(color, u_line, lines((p + 1.0) * u_line_every, w * u_line_every, u_cells.z));
+    vec3 color = u_color_a;
+#ifdef CHECKER
+    color = mix(u_color_a, u_color_b, checker(p, w));
+#endif
+#ifdef LINES
+    color = mix(color, u_line, lines((p + 1.0) * u_line_every, w * u_line_every, u_cells.z));
+#endif
     //FLOOR_SAMPLE
-    float far = length(v_world - u_eye);
-    vec3 lit = film(shade(color * color, u_axis_n, v_world, u_floor_material));
+    vec3 v = u_eye - v_world;
+    float far = length(v);
+    v /= far;
+    float vis = u_floor_sun.w > 0.0 ? sun_visible() : 0.0;
+    float ndv = dot(u_axis_n, v);
+    vec3 lit = film(
+        reflected(color * color, u_floor_light, u_floor_sun.xyz, u_floor_sun.w, ndv, v, vis, u_floor_material)
+    );
     gl_FragColor = vec4(mix(lit, u_horizon, smoothstep(u_fade.x, u_fade.y, far)), 1.0);
 }
 """

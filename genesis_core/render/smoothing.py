@@ -1,69 +1,52 @@
 """Smooth edges in a finished picture, for software renderers, where multisampling doubles the cost of everything.
 
-A small edge filter in the manner of T. Lottes' FXAA: where the brightness around a pixel varies, it is averaged along
-the direction of the edge. Raw GL, since it stands between framebuffers that gloo does not own.
+A small edge filter in the manner of T. Lottes' FXAA: where the brightness (the green of the colour stands for it)
+around a pixel varies, it is averaged along the direction of the edge. Raw GL: it stands between framebuffers that
+gloo does not own.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from genesis_core.render.shader import PLACES, Shader
+
 VERTEX = """
-#version 120
-attribute vec2 a_corner;
-varying vec2 v_at;
-void main() {
-    v_at = 0.5 * a_corner + 0.5;
-    gl_Position = vec4(a_corner, 0.0, 1.0);
-}
+#version 400 compatibility
+in vec2 a_corner;
+void main() { gl_Position = vec4(a_corner, 0.0, 1.0); }
 """
 
+# Without branches: a software renderer computes both sides of each. Seven brightnesses come from two look-ups.
 FRAGMENT = """
-#version 120
+#version 400 compatibility
 uniform sampler2D u_image;
 uniform vec2 u_pixel;   // 1 / size
-varying vec2 v_at;
-float luma(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
 void main() {
-    vec3 here = texture2D(u_image, v_at).rgb;
-    float m = luma(here);
-    float nw = luma(texture2D(u_image, v_at + u_pixel * vec2(-0.5, 0.5)).rgb);
-    float ne = luma(texture2D(u_image, v_at + u_pixel * vec2(0.5, 0.5)).rgb);
-    float sw = luma(texture2D(u_image, v_at + u_pixel * vec2(-0.5, -0.5)).rgb);
-    float se = luma(texture2D(u_image, v_at + u_pixel * vec2(0.5, -0.5)).rgb);
-    float low = min(m, min(min(nw, ne), min(sw, se)));
-    float high = max(m, max(max(nw, ne), max(sw, se)));
-    if (high - low < max(0.03, 0.10 * high)) {
-        gl_FragColor = vec4(here, 1.0);
-        return;
-    }
-    vec2 along = vec2(-((nw + ne) - (sw + se)), (nw + sw) - (ne + se));
-    float small = max((nw + ne + sw + se) * 0.03, 0.008);
-    along = clamp(along / (min(abs(along.x), abs(along.y)) + small), -6.0, 6.0) * u_pixel;
-    vec3 near = 0.5 * (texture2D(u_image, v_at - along / 6.0).rgb + texture2D(u_image, v_at + along / 6.0).rgb);
-    vec3 far = 0.25 * (texture2D(u_image, v_at - along * 0.5).rgb + texture2D(u_image, v_at + along * 0.5).rgb);
-    vec3 wide = 0.5 * near + far;
-    float w = luma(wide);
-    gl_FragColor = vec4(w < low || w > high ? near : wide, 1.0);
+    vec2 at = gl_FragCoord.xy * u_pixel;
+    vec4 a = textureGather(u_image, at - 0.5 * u_pixel, 1);   // west, here, south, southwest
+    vec4 b = textureGather(u_image, at + 0.5 * u_pixel, 1);   // north, northeast, east, here
+    float low = min(min(min(a.x, a.z), min(b.x, b.z)), a.y);
+    float high = max(max(max(a.x, a.z), max(b.x, b.z)), a.y);
+    vec2 along = vec2(a.z - b.x, b.z - a.x);                  // across the brightness' slope
+    along /= max(abs(along.x), abs(along.y)) + 0.002;
+    vec3 near = texture2D(u_image, at + 0.5 * along * u_pixel).rgb;
+    vec3 far = texture2D(u_image, at - 0.5 * along * u_pixel).rgb;
+    vec3 here = texelFetch(u_image, ivec2(gl_FragCoord.xy), 0).rgb;
+    float edge = step(max(0.03, 0.10 * high), high - low);
+    gl_FragColor = vec4(mix(here, 0.5 * (near + far), edge), 1.0);
 }
 """
 
 
 class Smoothing:
-    """The filter, in the context that is current when it is made."""
+    """The filter, in the context that is current when it is made. Raises RenderError where the driver is too old."""
 
     def __init__(self) -> None:
         from OpenGL import GL
-        from OpenGL.GL import shaders
 
         self._gl = GL
-        self._program = shaders.compileProgram(
-            shaders.compileShader(VERTEX, GL.GL_VERTEX_SHADER),
-            shaders.compileShader(FRAGMENT, GL.GL_FRAGMENT_SHADER),
-            validate=False,
-        )
-        self._corner = GL.glGetAttribLocation(self._program, "a_corner")
-        self._pixel = GL.glGetUniformLocation(self._program, "u_pixel")
+        self._shader = Shader(VERTEX, FRAGMENT)
         corners = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32)
         self._buffer = int(GL.glGenBuffers(1))
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._buffer)
@@ -76,18 +59,19 @@ class Smoothing:
         gl.glViewport(0, 0, width, height)
         for state in (gl.GL_DEPTH_TEST, gl.GL_CULL_FACE, gl.GL_BLEND, gl.GL_SCISSOR_TEST):
             gl.glDisable(state)
-        gl.glUseProgram(self._program)
-        gl.glActiveTexture(gl.GL_TEXTURE0)
-        gl.glBindTexture(gl.GL_TEXTURE_2D, texture)
-        gl.glUniform2f(self._pixel, 1 / width, 1 / height)
+        program = gl.glGetIntegerv(gl.GL_CURRENT_PROGRAM)
+        self._shader.use()
+        self._shader.set_texture("u_image", 0, gl.GL_TEXTURE_2D, texture)
+        self._shader.set("u_pixel", (1 / width, 1 / height))
+        corner = PLACES["a_corner"]
         gl.glBindBuffer(gl.GL_ARRAY_BUFFER, self._buffer)
-        gl.glEnableVertexAttribArray(self._corner)
-        gl.glVertexAttribPointer(self._corner, 2, gl.GL_FLOAT, False, 0, None)
+        gl.glEnableVertexAttribArray(corner)
+        gl.glVertexAttribPointer(corner, 2, gl.GL_FLOAT, False, 0, None)
         gl.glDrawArrays(gl.GL_TRIANGLE_STRIP, 0, 4)
-        gl.glDisableVertexAttribArray(self._corner)
+        gl.glDisableVertexAttribArray(corner)
         gl.glBindTexture(gl.GL_TEXTURE_2D, 0)
-        gl.glUseProgram(0)
+        gl.glUseProgram(program)
 
     def close(self) -> None:
         self._gl.glDeleteBuffers(1, [self._buffer])
-        self._gl.glDeleteProgram(self._program)
+        self._shader.close()

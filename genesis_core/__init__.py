@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _LAZY: dict[str, tuple[str, str]] = {
     "init": ("genesis_core.api.session", "init"),
     "destroy": ("genesis_core.api.session", "destroy"),
+    "launch": ("genesis_core.api.launch", "launch"),
     "cpu": ("genesis_core.api.session", "cpu"),
     "gpu": ("genesis_core.api.session", "gpu"),
     "cuda": ("genesis_core.api.session", "cuda"),
@@ -44,6 +45,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "DeviceError": ("genesis_core.errors", "DeviceError"),
     "OptionError": ("genesis_core.errors", "OptionError"),
     "StateError": ("genesis_core.errors", "StateError"),
+    "WorkerError": ("genesis_core.errors", "WorkerError"),
     "raise_exception": ("genesis_core.api.session", "raise_exception"),
 }
 _GEOM = (
@@ -155,6 +157,7 @@ if TYPE_CHECKING:
         transform_quat_by_quat,
         xyz_to_quat,
     )
+    from genesis_core.api.launch import launch
     from genesis_core.api.scene import Scene
     from genesis_core.api.session import Backend, amdgpu, cpu, cuda, destroy, gpu, init, metal, raise_exception
     from genesis_core.errors import (
@@ -164,6 +167,7 @@ if TYPE_CHECKING:
         SceneError,
         StateError,
         UnsupportedFeatureError,
+        WorkerError,
     )
 
     GenesisException = GenesisError

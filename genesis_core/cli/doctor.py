@@ -9,12 +9,16 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
+
+from genesis_core.backend.devices import DeviceInfo
+from genesis_core.backend.resolve import device_environment
+from genesis_core.cli.probes import CHOICE, ENCODER, GPUS, KERNEL, PICTURE, TORCH, WINDOW, Outcome, probe
 
 KERNEL_LIMIT = 300.0  # [s] a first compilation of the kernels takes minutes on a slow machine
 LIMIT = 60.0  # [s]
@@ -31,95 +35,20 @@ class Check(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
 
 
-KERNEL = """
-from genesis_core.engine import Model, Simulation
-from genesis_core.compiler.load import load_scene
-from genesis_core import errors
-import numpy as np
-from resources import scene_path
-sim = Simulation(load_scene(scene_path("cartpole")).model, n_envs=2, backend="cpu")
-sim.step(5)
-qpos = sim.get("qpos")
-assert np.isfinite(qpos).all(), qpos
-print(f"5 steps of 2 environments, time {sim.get('time')[0]:.3f} s")
-"""
-
-PICTURE = """
-from genesis_core.render.platform import prepare
-prepare()
-from genesis_core.compiler.load import load_scene
-from genesis_core.render.camera import Camera
-from genesis_core.render.offscreen import OffscreenRenderer
-from genesis_core.render.egl import describe_context
-from genesis_core.layout.scene import initial_rows
-from resources import scene_path
-import numpy as np
-bundle = load_scene(scene_path("cartpole")).bundle
-renderer = OffscreenRenderer(bundle, 64, 48)
-camera = Camera()
-camera.frame(bundle.stat_center, bundle.stat_extent)
-picture = renderer.render(camera, initial_rows(bundle)[None], np.zeros((1, 3)))
-assert picture.shape == (48, 64, 3) and picture.std() > 1, "the picture is empty"
-print(describe_context())
-renderer.close()
-"""
-
-TORCH = """
-import torch
-x = torch.arange(6.0).reshape(2, 3)
-assert (x @ x.T)[1, 1].item() == 50.0
-print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
-"""
-
-ENCODER = """
-import io
-import av, numpy as np
-out = av.open(io.BytesIO(), "w", format="mp4")
-stream = out.add_stream("libx264", rate=30)
-stream.width = stream.height = 64
-stream.pix_fmt = "yuv420p"
-packets = sum(len(stream.encode(av.VideoFrame.from_ndarray(np.full((64, 64, 3), i, np.uint8)))) for i in range(3))
-packets += len(stream.encode())
-out.close()
-assert packets == 3, packets
-print(f"H.264 by PyAV {av.__version__}")
-"""
-
-WINDOW = """
-import os, sys
-from app.startup.platform import prepare
-prepare()
-from PySide6.QtWidgets import QApplication
-app = QApplication(sys.argv[:1])
-screen = app.primaryScreen()
-print(f"{app.platformName()}, {screen.size().width()}x{screen.size().height()}")
-"""
-
-
-def _run(code: str, limit: float) -> tuple[bool, str]:
-    """Runs Python code in a process of its own; (worked, last line or the reason)."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=limit, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return False, f"no answer within {limit:.0f} s"
-    if done.returncode == 0:
-        return True, (done.stdout.strip().splitlines() or [""])[-1]
-    lines = [line for line in done.stderr.strip().splitlines() if line.strip()]
-    if done.returncode < 0:
-        return False, f"killed by signal {-done.returncode}" + (f": {lines[-1]}" if lines else "")
-    return False, lines[-1] if lines else f"exit code {done.returncode}"
-
-
-def _real(name: str, code: str, remedy: str, limit: float = LIMIT) -> Check:
+def _real(
+    name: str,
+    code: str,
+    remedy: str,
+    limit: float | None = None,
+    environment: Mapping[str, str | None] | None = None,
+) -> Check:
     begin = time.perf_counter()
-    worked, detail = _run(code, limit)
+    outcome = probe(code, LIMIT if limit is None else limit, environment)
     return Check(
         name=name,
-        state="ok" if worked else "failed",
-        detail=detail,
-        remedy="" if worked else remedy,
+        state="ok" if outcome.worked else "failed",
+        detail=outcome.said,
+        remedy="" if outcome.worked else outcome.hint or remedy,
         seconds=time.perf_counter() - begin,
     )
 
@@ -228,18 +157,62 @@ def check_cache() -> Check:
 
 def check_gpu() -> Check:
     """NVIDIA GPUs, without making a context on one."""
-    from genesis_core.backend.devices import CUDA_PHYSICS, cuda_devices
-
-    notes: list[str] = []
-    found = cuda_devices(notes)
+    outcome = probe(GPUS, LIMIT)
+    if not outcome.worked:
+        return Check(
+            name="NVIDIA GPUs", state="failed", detail=outcome.said, remedy=outcome.hint or "nvidia-smi tells more"
+        )
+    found, notes = _listed(outcome)
     if not found:
         return Check(name="NVIDIA GPUs", state="ok", detail="; ".join(notes) or "none")
     names = ", ".join(f"{d.id} {d.name}" for d in found)
-    return Check(name="NVIDIA GPUs", state="warning", detail=names, remedy=CUDA_PHYSICS)
+    trouble = list(dict.fromkeys([*notes, *(d.simulate for d in found if d.simulate and "slices" not in d.simulate)]))
+    return Check(name="NVIDIA GPUs", state="warning" if trouble else "ok", detail=names, remedy="; ".join(trouble))
 
+
+def _listed(outcome: Outcome) -> tuple[list[DeviceInfo], list[str]]:
+    told = msgspec.json.decode(outcome.said)
+    return msgspec.convert(told["devices"], list[DeviceInfo]), told["notes"]
+
+
+def check_choice() -> Check:
+    """What the environment variables and the machine choose together."""
+    return _real("device choice", CHOICE, "unset CUDA_VISIBLE_DEVICES, QD_VISIBLE_DEVICE and EGL_DEVICE_ID")
+
+
+def gpu_checks() -> list[tuple[str, Callable[[], Check]]]:
+    """A tensor, a kernel and a picture on each GPU and MIG slice that claims to do it."""
+    outcome = probe(GPUS, LIMIT)
+    found = _listed(outcome)[0] if outcome.worked else []
+    numbers = {d.id: int(d.detail.rpartition(":")[2]) for d in found if d.id.startswith("MIG-")}
+    checks: list[tuple[str, Callable[[], Check]]] = []
+    for device in found:
+        if "lost" in device.simulate or "slices" in device.simulate:
+            continue
+        env = device_environment(device.id, 1, numbers)
+        for title, code, limit, wanted in (
+            ("torch tensor", TORCH, LIMIT, True),
+            ("simulation", KERNEL, KERNEL_LIMIT, not device.simulate),
+            ("off-screen picture", PICTURE, LIMIT, not device.render),
+        ):
+            if wanted:
+                name = f"{title} on {device.id}"
+                checks.append((name, partial(_real, name, code, GPU_REMEDIES[title], limit, env)))
+    return checks
+
+
+GPU_REMEDIES = {
+    "torch tensor": "install a CUDA build of torch that the driver can run (packaging/setup.sh chooses one), or a "
+    "newer driver; nvidia-smi must list the GPU without errors",
+    "simulation": "pip install 'genesis-studio[gpu]', a driver of the same major CUDA version or newer; until then use "
+    "--backend cpu",
+    "off-screen picture": "install the EGL part of the NVIDIA driver (libnvidia-gl); in a container set "
+    "NVIDIA_DRIVER_CAPABILITIES=all; EGL_DEVICE_ID chooses another device",
+}
 
 CHECKS: tuple[tuple[str, Callable[[], Check]], ...] = (
     ("NVIDIA GPUs", check_gpu),
+    ("device choice", check_choice),
     ("kernel cache", check_cache),
     ("simulation on the CPU", check_kernel),
     ("torch tensors", check_torch),
@@ -266,7 +239,7 @@ def run_check(name: str, check: Callable[[], Check]) -> Check:
 def doctor(as_json: bool = False) -> int:
     """Runs all checks and prints them; returns 0 when none failed, else 1."""
     if as_json:
-        outcomes = [run_check(name, check) for name, check in CHECKS]
+        outcomes = [run_check(name, check) for name, check in [*CHECKS, *gpu_checks()]]
         print(msgspec.json.format(msgspec.json.encode(outcomes), indent=2).decode())
         return int(any(o.state == "failed" for o in outcomes))
 
@@ -276,7 +249,7 @@ def doctor(as_json: bool = False) -> int:
     console = Console(highlight=False)
     marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "failed": "[red]failed [/]"}
     outcomes = []
-    for name, check in CHECKS:
+    for name, check in [*CHECKS, *gpu_checks()]:
         with console.status(f"checking {name} ..."):
             outcome = run_check(name, check)
         outcomes.append(outcome)

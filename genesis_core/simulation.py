@@ -419,6 +419,11 @@ class Simulation:
             "threads": self.threads,
         }
 
+    @property
+    def steps(self) -> int:
+        """Steps taken since the simulation was made; may be read from another thread."""
+        return self._steps
+
     # ------------------------------------------------------------------ housekeeping
     def _env_ids(self, envs: Envs) -> np.ndarray:
         n = self.n_envs

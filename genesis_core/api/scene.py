@@ -375,6 +375,11 @@ class Scene:
         return self._sim
 
     @property
+    def engine_simulation(self) -> Any:
+        """The engine's Simulation, None before the build and after destroy."""
+        return self._sim
+
+    @property
     def engine_model(self) -> Any:
         """The engine's Model."""
         self._built()

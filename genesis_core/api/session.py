@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from genesis_core.api.scene import Scene
     from genesis_core.backend.choice import Choice, Machine
+    from genesis_core.runtime.status import Reporter
 
 log = get_logger(__name__)
 
@@ -71,6 +72,7 @@ class Session:
 _session: Session | None = None
 _scenes: weakref.WeakSet[Scene] = weakref.WeakSet()
 _handler: logging.Handler | None = None
+_reporter: Reporter | None = None
 _NAMES = {"EPS": "eps", "SEED": "seed"}
 
 
@@ -157,7 +159,7 @@ def init(
 
     _start_logging(level, theme, logger_verbose_time)
     try:
-        chosen, device = _choose(backend, debug, precision)
+        chosen, device, label = _choose(backend, debug, precision)
     except BaseException:
         _stop_logging()
         raise
@@ -181,12 +183,13 @@ def init(
         random.seed(int(seed))
         np.random.seed(seed % 2**32)
         torch.manual_seed(int(seed) % 2**63)
+    _report(label)
     log.info("Genesis Studio on %s, %s-bit, tensors on %s", chosen, precision, device)
 
 
 def destroy() -> None:
     """Close every scene and forget the session; `init` may be called again. Harmless when nothing is initialized."""
-    global _session
+    global _session, _reporter
     for scene in list(_scenes):
         scene.destroy()
     _scenes.clear()
@@ -199,6 +202,9 @@ def destroy() -> None:
             torch.cuda.empty_cache()
         elif _session.device.type == "mps":
             torch.mps.empty_cache()
+    if _reporter is not None:
+        _reporter.close()
+        _reporter = None
     _session = None
     _stop_logging()
 
@@ -292,33 +298,67 @@ def _parsed(backend: Backend | str | None) -> Backend | None:
     )
 
 
-def _choose(backend: Backend | None, debug: bool, precision: str) -> tuple[Backend, torch.device]:
-    """The backend to use and where tensors live; DeviceError where one asked for by name is absent."""
+def _choose(backend: Backend | None, debug: bool, precision: str) -> tuple[Backend, torch.device, str]:
+    """The backend to use, where tensors live and its name among all devices of the machine.
+
+    DeviceError where a backend asked for by name is absent.
+    """
     import torch
 
     if backend is Backend.amdgpu:
         raise _absent(backend, "this version has no AMD backend and did not look for a GPU")
     if backend is Backend.cpu or (backend is None and debug):
-        return Backend.cpu, torch.device("cpu")
+        return Backend.cpu, torch.device("cpu"), _label(None)
     from genesis_core.backend.choice import AbsentError, choose
 
     machine = _machine(precision)
     if backend in (Backend.cuda, Backend.metal):
         try:
             choice = choose(os.environ, machine, backend.name)
-            return backend, _started(choice)
+            return backend, _started(choice), _label(choice)
         except AbsentError as error:
             raise _absent(backend, error.why) from None
     choice = choose(os.environ, machine)
     fallback = choice.fallback
     try:
         if choice.backend != "cpu":
-            return Backend[choice.backend], _started(choice)
+            return Backend[choice.backend], _started(choice), _label(choice)
     except AbsentError as error:
         fallback = error.why
     if backend is Backend.gpu:
         log.warning("no GPU to simulate on, running on the CPU. %s.", fallback.rstrip("."))
-    return Backend.cpu, torch.device("cpu")
+    return Backend.cpu, torch.device("cpu"), _label(None)
+
+
+def _label(choice: Choice | None) -> str:
+    """The device's id in `genesis-studio devices`."""
+    if choice is not None and choice.mig is not None:
+        return choice.mig.uuid
+    if choice is not None and choice.gpu is not None:
+        return f"cuda:{choice.gpu.index}"
+    if choice is not None and choice.backend == "metal":
+        return "metal"
+    share = os.environ.get("GENESIS_WORKER", "")
+    return share if share.startswith("cpu") else "cpu"
+
+
+def _report(label: str) -> None:
+    """Lets `genesis-studio top` see this process."""
+    global _reporter
+    from genesis_core.runtime.status import Reporter
+
+    _reporter = Reporter(os.path.basename(sys.argv[0]) or "python", label, _taken)
+
+
+def _taken() -> tuple[int, int, int]:
+    """Environments, environment-steps and steps of all scenes of this process; asked from another thread."""
+    try:
+        sims = [scene.engine_simulation for scene in list(_scenes)]
+    except RuntimeError:  # a scene came or went meanwhile
+        return 0, 0, 0
+    alive = [sim for sim in sims if sim is not None]
+    counts = [(sim.n_envs, sim.n_envs * sim.steps, sim.steps) for sim in alive]
+    return sum(c[0] for c in counts), sum(c[1] for c in counts), max((c[2] for c in counts), default=0)
 
 
 def _absent(backend: Backend, why: str) -> DeviceError:

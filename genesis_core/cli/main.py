@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-VERBS = ("window", "record", "play", "info", "devices", "doctor", "bench", "run")
+VERBS = ("window", "record", "play", "info", "devices", "doctor", "top", "bench", "run")
 OK, INTERNAL, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 _OWN = ("--help", "-h", "--version", "--install-completion", "--show-completion")
 

@@ -206,6 +206,19 @@ def doctor(as_json: Json = False, debug: Debug = False) -> int:
 
 
 @app.command()
+def top(
+    interval: Annotated[float, typer.Option(help="seconds between two looks")] = 1.0,
+    count: Annotated[int | None, typer.Option(help="looks, then the end; else until Ctrl+C")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
+    debug: Debug = False,
+) -> int:
+    """What runs on each device now: steps/s, environments, memory, load, temperature."""
+    from genesis_core.cli.top import top as run
+
+    return run(as_json, interval, count)
+
+
+@app.command()
 def bench(
     scenes: Annotated[
         list[str] | None,

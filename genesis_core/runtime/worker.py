@@ -19,6 +19,7 @@ from genesis_core.runtime.channel import Channel, ChannelClosed
 from genesis_core.runtime.guard import end_with_parent
 from genesis_core.runtime.pacer import Pacer
 from genesis_core.runtime.shm import Frame, FrameBuffer, FrameShape
+from genesis_core.runtime.status import Status, StatusFile
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -92,6 +93,7 @@ class Worker:
         self._dirty = False
         self._nan_reported = 0
         self._meter = (time.perf_counter(), 0)
+        self._status_file = StatusFile(f"worker-{config.index}")
 
     # ------------------------------------------------------------------ life
     def run(self) -> None:
@@ -105,6 +107,7 @@ class Worker:
             self.channel.send(msg.failure(error))
         finally:
             self.stopping = True
+            self._status_file.close()
             if self.host is not None:
                 self.host.sim.close()
             if self._buffer is not None:
@@ -118,11 +121,35 @@ class Worker:
     def _heartbeat(self) -> None:
         """Signs of life from a thread of its own: compiling and long chunks of steps must not look like death."""
         while not self.stopping:
+            if self._status_file.due():
+                with contextlib.suppress(Exception):  # whatever psutil meets: the sign of life is what counts
+                    self._status_file.publish(self._status())
             try:
                 self.channel.offer(self.telemetry)
             except ChannelClosed:
                 return
             time.sleep(HEARTBEAT)
+
+    def _status(self) -> Status:
+        """The telemetry for `genesis-studio top`."""
+        now, config, file = self.telemetry, self.config, self._status_file
+        return Status(
+            pid=os.getpid(),
+            born=file.born,
+            title=Path(config.scene.path).stem or "scene",
+            device=config.device,
+            parent=config.parent_pid,
+            state=self.state,
+            n_envs=now.n_envs,
+            steps=now.steps,
+            time=now.time,
+            steps_per_second=now.steps_per_second,
+            env_steps_per_second=now.env_steps_per_second,
+            realtime_factor=now.realtime_factor,
+            memory=now.memory or file.process.memory_info().rss,
+            cpu_percent=now.cpu_percent,
+            nan_count=now.nan_count,
+        )
 
     def _progress(self, stage: str, fraction: float) -> None:
         self.channel.send(msg.Progress(stage=stage, fraction=float(fraction)))

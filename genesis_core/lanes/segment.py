@@ -115,7 +115,7 @@ def _register(segment_: Segment) -> None:
         if kws or len(args) != len(segment_.kinds):
             return None
         work = next((a for a in args if isinstance(a, Struct) and a.title == "Work"), None)
-        if work is None:
+        if work is None or work.width == 1:  # the lanes of CUDA, which calls segments in its own way
             return None
         result = segment_.compile(work.bits, work.width)
         return signature(result, *segment_.argument_types(work.bits, work.width))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
 import sys
 import traceback
@@ -19,6 +20,7 @@ def run(script: Path, arguments: list[str]) -> int:
             hint="give a Python file",
         )
     sys.modules.setdefault("genesis", importlib.import_module("genesis_core"))
+    _tell_children()
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))
     try:
@@ -40,6 +42,13 @@ def run(script: Path, arguments: list[str]) -> int:
         traceback.print_exception(type(error), error, first or error.__traceback__)
         return 1
     return 0
+
+
+def _tell_children() -> None:
+    """Processes that the script spawns import it again, and torchrun's are new altogether: they find a stand-in."""
+    before = os.environ.get("PYTHONPATH")
+    folders = [str(Path(__file__).parent / "shim"), *([before] if before else [])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders)
 
 
 def _place(error: BaseException, script: Path) -> str:

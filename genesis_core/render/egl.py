@@ -141,7 +141,7 @@ def chosen_device(devices: list[EglDevice], index: int | None = None) -> EglDevi
     if choice.draw_fallback:
         there = f"drawing on {choice.draw.name}" if choice.draw else "drawing on EGL's default device"
         log.warning("%s: %s", there, choice.draw_fallback)
-    return devices[choice.draw.index] if choice.draw is not None else None
+    return next((d for d in devices if choice.draw is not None and d.index == choice.draw.index), None)
 
 
 def _listing(devices: list[EglDevice]) -> str:
@@ -184,10 +184,13 @@ class EglContext:
         configs = (egl.EGLConfig * 1)()
         count = egl.EGLint()
         attributes = (egl.EGLint * len(wanted))(*wanted)
-        if not egl.eglChooseConfig(self._display, attributes, configs, 1, ctypes.byref(count)) or count.value < 1:
-            raise RenderError(f"the EGL device {self._name} has no OpenGL configuration", hint=REMEDY)
-        egl.eglBindAPI(egl.EGL_OPENGL_API)
-        self._context = egl.eglCreateContext(self._display, configs[0], egl.EGL_NO_CONTEXT, None)
+        try:
+            if not egl.eglChooseConfig(self._display, attributes, configs, 1, ctypes.byref(count)) or count.value < 1:
+                raise RenderError(f"the EGL device {self._name} has no OpenGL configuration", hint=REMEDY)
+            egl.eglBindAPI(egl.EGL_OPENGL_API)
+            self._context = egl.eglCreateContext(self._display, configs[0], egl.EGL_NO_CONTEXT, None)
+        except egl.EGLError as error:
+            raise RenderError(f"no OpenGL context could be made on {self._name}: {error}", hint=REMEDY) from None
         if not self._context:
             raise RenderError(f"no OpenGL context could be made on {self._name}", hint=REMEDY)
 

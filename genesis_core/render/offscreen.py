@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from genesis_core.render.smoothing import Smoothing
 from genesis_core.render.theme import DARK, SceneTheme
 
 log = get_logger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
 MAX_SIZE = 16384
 TILE_GAP = 4  # [pixel]
 
@@ -123,13 +127,26 @@ class Target:
             self._smoothing.close()
 
 
+_gloo = threading.RLock()  # vispy knows one current canvas in the whole process, whatever thread draws on it
+
+
+def _one_at_a_time(method: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _gloo:
+            return method(*args, **kwargs)
+
+    return call
+
+
 class OffscreenRenderer:
-    """Renders pictures of one scene on the EGL device `device` (None: EGL_DEVICE_ID, else the default).
+    """Renders pictures of one scene on the EGL device `device` (None: that of the GPU that the environment names).
 
     Every call makes the own context current, so several renderers may live in one thread; one renderer belongs to the
-    thread that made it.
+    thread that made it. Renderers of several threads take turns.
     """
 
+    @_one_at_a_time
     def __init__(
         self,
         bundle: SceneBundle,
@@ -154,6 +171,7 @@ class OffscreenRenderer:
             raise RenderError("the renderer is closed")
         self._context.make_current()
 
+    @_one_at_a_time
     def render(self, camera: Camera, rows: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """One picture of environments side by side: (height, width, 3) uint8.
 
@@ -165,6 +183,7 @@ class OffscreenRenderer:
         self.scene.draw(camera, self.width, self.height, self._target.draw_id)
         return self._target.read()
 
+    @_one_at_a_time
     def render_tiles(self, cameras: Sequence[Camera], rows: np.ndarray) -> np.ndarray:
         """Each environment in a cell of its own, seen by its camera: (height, width, 3) uint8."""
         self._enter()
@@ -184,6 +203,7 @@ class OffscreenRenderer:
         GL.glClearColor(0.02, 0.024, 0.03, 1.0)
         GL.glClear(GL.GL_COLOR_BUFFER_BIT)
 
+    @_one_at_a_time
     def close(self) -> None:
         """Frees everything. May be called again."""
         if self._context is not None:

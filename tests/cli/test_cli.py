@@ -125,6 +125,24 @@ def test_a_script_for_genesis_finds_genesis_core(tmp_path: Path) -> None:
     ]
 
 
+def test_processes_of_a_script_for_genesis_find_it_too(tmp_path: Path) -> None:
+    script = tmp_path / "many.py"
+    script.write_text(
+        "import multiprocessing, os\nimport genesis as gs\n"
+        "def run(k):\n"
+        "    os.environ['QD_VISIBLE_DEVICE'] = str(k)\n"
+        "    gs.init(backend=gs.cpu, logging_level='error')\n"
+        "    print(k, gs.__name__, gs.device, flush=True)\n"
+        "if __name__ == '__main__':\n"
+        "    context = multiprocessing.get_context('spawn')\n"
+        "    for k in range(2):\n"
+        "        p = context.Process(target=run, args=(k,)); p.start(); p.join(); assert p.exitcode == 0\n"
+    )
+    done = studio("run", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0", "genesis_core", "cpu", "1", "genesis_core", "cpu"]
+
+
 def test_the_exit_code_of_a_script_is_passed_on(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text("import sys; sys.exit(7)")
     assert studio("run", tmp_path / "s.py").returncode == 7

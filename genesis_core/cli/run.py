@@ -45,10 +45,11 @@ def run(script: Path, arguments: list[str]) -> int:
 
 
 def _tell_children() -> None:
-    """Processes that the script spawns import it again, and torchrun's are new altogether: they find a stand-in."""
+    """A stand-in for processes of the script: spawned ones get our sys.path, others (torchrun's) the variable."""
+    shim = str(Path(__file__).parent / "shim")
+    sys.path.insert(0, shim)
     before = os.environ.get("PYTHONPATH")
-    folders = [str(Path(__file__).parent / "shim"), *([before] if before else [])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(folders)
+    os.environ["PYTHONPATH"] = os.pathsep.join([shim, *([before] if before else [])])
 
 
 def _place(error: BaseException, script: Path) -> str:

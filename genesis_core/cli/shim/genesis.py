@@ -1,4 +1,4 @@
-"""Stands in for Genesis in processes that a script starts under `genesis-studio run`: `import genesis` is genesis_core."""
+"""Stands in for Genesis in processes that a script starts under `genesis-studio run`."""
 
 import importlib
 import sys

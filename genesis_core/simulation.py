@@ -81,6 +81,8 @@ class Simulation:
         self._state = self._make_state(bits)
         self._every = np.arange(self.n_envs)  # stands for "all": such calls copy whole blocks
         self._time = np.zeros(self.n_envs)
+        self._bad_before = np.zeros(self.n_envs)
+        self._diverged = np.zeros(0, np.int64)
         self._steps = 0
         self._closed = False
         self.reset()
@@ -343,6 +345,7 @@ class Simulation:
             return
         touched = self._run(n, STEP)
         self._steps += n
+        self._diverged = self._newly_bad() if touched else self._every[:0]
         self._time[self._gather("frozen", self._every)[:, 0] == 0 if touched else slice(None)] += (
             n * self.model.timestep
         )
@@ -358,6 +361,41 @@ class Simulation:
         """Returns whether some environment went bad."""
         self._cpu.run(self._state, n, mode)
         return bool(self._state.arrays["touched"][0])
+
+    def _newly_bad(self) -> np.ndarray:
+        now = self._gather("bad", self._every)[:, 0]
+        new = np.flatnonzero(now > self._bad_before)
+        self._bad_before = now
+        return new
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """Environments that went bad (NaN, or beyond 1e10) in the last call of `step`."""
+        return self._diverged
+
+    def snapshot(self, reuse: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """A copy of everything that the next steps depend on, in the form that `pick` reads.
+
+        reuse: an old snapshot whose memory may be written over; new memory costs as much as the copy.
+        """
+        self._check_open()
+        now = {name: self._state.arrays[name] for name in SETTABLE if self._is_stored(name)} | {"time": self._time}
+        if reuse is None or reuse.keys() != now.keys():
+            return {name: values.copy() for name, values in now.items()}
+        for name, values in now.items():
+            np.copyto(reuse[name], values)
+        return reuse
+
+    def pick(self, snapshot: dict[str, np.ndarray], envs: Envs = None) -> dict[str, np.ndarray]:
+        """Values of some environments in a snapshot, as `set` takes them, without those that the model has none of."""
+        ids = self._env_ids(envs)
+        out = {"time": snapshot["time"][ids]}
+        for name, values in snapshot.items():
+            n = self._items.get(name, 0)
+            if n:
+                view = values[: self._blocks * n * self.width].reshape(self._blocks, n, self.width)
+                out[name] = view[ids // self.width, :, ids % self.width].reshape(len(ids), *self._shape(name))
+        return out
 
     def _after_divergence(self, n: int) -> None:
         every = self._every

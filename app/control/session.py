@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,6 +16,7 @@ from app.model.state import MAX_SHOWN, AppState, Loading, Problem, WorkerFacts
 from genesis_core.backend.resolve import resolve_devices
 from genesis_core.errors import GenesisError
 from genesis_core.log import get_logger
+from genesis_core.record.diverged import Origin, default_folder, origin_of, save_diverged, told
 from genesis_core.runtime import messages as msg
 from genesis_core.runtime.select import select_envs
 from genesis_core.runtime.supervisor import Session, SessionConfig, SessionEvent
@@ -33,7 +35,8 @@ class SessionControl:
         self.current: Session | None = None
         self.pending: Session | None = None
         self._pending_path = ""
-        self._closing: set[asyncio.Future[None]] = set()
+        self._loaded: msg.SceneLoaded | None = None  # of the running session
+        self._closing: set[asyncio.Future[Any]] = set()
         intents.open_path.connect(self.open)
         intents.load.connect(self.load)
         intents.stop.connect(self.stop)
@@ -167,6 +170,9 @@ class SessionControl:
                 self._facts(session)
             case msg.Diagnostic(level=level, text=text, where=where, hint=hint):
                 self.state.add_log(level, text, where, hint)
+            case msg.Diverged() as report:
+                if session is self.current and self._loaded is not None:
+                    self._keep(report, origin_of(self._loaded, session))
             case msg.Failed():
                 self._failed(session, event.worker, message)
             case msg.WorkerDied(exitcode=code, log_tail=tail):
@@ -174,6 +180,24 @@ class SessionControl:
             case msg.WorkerSilent(seconds=seconds):
                 device = session.config.devices[event.worker]
                 self.state.add_log("warning", f"worker {event.worker} ({device}) is silent for {seconds:.1f} s")
+
+    def _keep(self, report: msg.Diverged, origin: Origin) -> None:
+        """Saves the last states of diverged environments, on a helper thread, and says where."""
+
+        def save() -> str:
+            return told(report, save_diverged(default_folder(), report, origin))
+
+        def done(future: asyncio.Future[str]) -> None:
+            self._closing.discard(future)
+            error = future.exception()
+            if error is None:
+                self.state.add_log("info", future.result())
+            else:
+                self.state.add_log("warning", f"the states before diverging are not kept: {error}")
+
+        future = asyncio.get_running_loop().run_in_executor(None, save)
+        self._closing.add(future)
+        future.add_done_callback(done)
 
     def _progress(self, session: Session, stage: str, fraction: float) -> None:
         preview = session is self.current
@@ -187,6 +211,7 @@ class SessionControl:
         if self.current is not None:
             self._close(self.current)
         self.current, self.pending = session, None
+        self._loaded = loaded
         state, bundle = self.state, loaded.bundle
         spacing = state.wanted.spacing or loaded.env_spacing
         state.set_scene(bundle, self._pending_path, loaded.n_envs, spacing)

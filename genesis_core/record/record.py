@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from genesis_core.layout.scene import SceneBundle
+from genesis_core.record.diverged import origin_of, save_diverged, told
 from genesis_core.record.plan import Plan, RecordOptions, Targets, check_options, make_plan
 from genesis_core.record.recording import (
     RecordingMeta,
@@ -295,6 +296,8 @@ class _Recorder:
             case msg.RecordedStates(start=start, arrays=arrays):
                 assert self.states is not None
                 self.states.write(worker, start, arrays)
+            case msg.Diverged() as report:
+                self._save_diverged(report)
             case msg.RecordDone() as done:
                 self.done[worker] = done
             case msg.SceneLoaded() as loaded:
@@ -309,6 +312,11 @@ class _Recorder:
             case msg.Failed() | msg.WorkerDied() | msg.Bye():
                 if not self.stop.requested or not isinstance(event.message, msg.Bye):
                     raise failure_of(event, self.session)
+
+    def _save_diverged(self, report: msg.Diverged) -> None:
+        assert self.loaded is not None
+        origin = origin_of(self.loaded, self.session)
+        self._warn(told(report, save_diverged(self.targets.recording.parent, report, origin)))
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:

@@ -13,6 +13,7 @@ import psutil
 from genesis_core.drive import Drive
 from genesis_core.errors import OptionError
 from genesis_core.runtime import messages as msg
+from genesis_core.runtime.blackbox import BlackBox
 from genesis_core.runtime.pacer import Pacer
 from genesis_core.runtime.shm import Frame
 from genesis_core.simulation import Simulation
@@ -69,6 +70,8 @@ class Host:
         )
         self._drive_every = max(1, round(DRIVE_INTERVAL / self.timestep))
         self._process = psutil.Process(os.getpid())
+        self._box = BlackBox(self.sim)
+        self.news: list[msg.Diverged] = []  # for the worker to send
         self._process.cpu_percent()  # the first call has nothing to compare with
         self.reset(None)
 
@@ -100,8 +103,13 @@ class Host:
                     self.sim.set("ctrl", self._drive.at(self.sim.get("time")))
                 k = min(n, self._drive_every - self.steps % self._drive_every)
             self._apply_pulls()
+            self._box.before(self.steps, k)
             self.sim.step(k)
             self.steps += k
+            if len(self.sim.diverged):
+                report = self._box.explain(self.first_env)
+                if report is not None:
+                    self.news.append(report)
             n -= k
 
     def reset(self, envs: list[int] | None) -> None:
@@ -109,6 +117,7 @@ class Host:
         local = np.arange(self.n_envs) if envs is None else np.array([e - self.first_env for e in envs if self.owns(e)])
         if not len(local):
             return
+        self._box.forget()
         self.sim.reset(local)
         for name, values in self._start.items():
             if np.prod(values.shape[1:]) > 0:
@@ -133,6 +142,7 @@ class Host:
             local = [self._local(env)]
             self.sim.set("qpos", values, local)
             self.sim.set("qvel", np.zeros(self.loaded.bundle.nv), local)
+            self._box.forget()
 
     # ------------------------------------------------------------------ pulling
     def perturb(self, pull: msg.Perturb) -> None:

@@ -271,6 +271,16 @@ class RecordedStates(Message):
     arrays: dict[str, np.ndarray]
 
 
+class Diverged(Message):
+    """The last moments of environments that went bad, for a recording; arrays as in RecordedStates, one run of them.
+
+    The last moment is the last good one: the next step from there is the one that failed.
+    """
+
+    envs: list[int]
+    arrays: dict[str, np.ndarray]
+
+
 class RecordDone(Message):
     """All steps of a Record message are taken."""
 
@@ -302,7 +312,7 @@ class WorkerSilent(Message):
 DOWN = Compile | Play | Pause | Step | Reset | SetSpeed | Show | Perturb | SetCtrl | SetQpos | Record | Pose | Shutdown
 UP = (
     Hello | Progress | SceneLoaded | Ready | State | Telemetry | Attached | FrameData | Diagnostic | Failed
-    | RecordedFrame | RecordedStates | RecordDone | Bye
+    | RecordedFrame | RecordedStates | RecordDone | Diverged | Bye
 )  # fmt: skip
 
 

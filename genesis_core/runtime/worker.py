@@ -349,6 +349,9 @@ class Worker:
         moving = (self.running or rate) and now > since
         self._meter = (now, self.host.steps)
         self.telemetry = self.host.telemetry((self.host.steps - steps) / (now - since) if moving else 0.0)
+        for report in self.host.news:
+            self.channel.send(report)
+        self.host.news.clear()
         if self.telemetry.nan_count > self._nan_reported:
             text = f"{self.telemetry.nan_count - self._nan_reported} environment states diverged (NaN or beyond 1e10)"
             self._nan_reported = self.telemetry.nan_count

@@ -32,6 +32,7 @@ VALUES: dict[str, dict] = {
     "RecordedFrame": {"index": 1, "time": 0.5, "rows": np.ones((1, 2, 12), np.float32)},
     "RecordedStates": {"start": 0, "arrays": {"qpos": np.zeros((2, 1, 3)), "step": np.array([0, 1])}},
     "RecordDone": {"steps": 5, "seconds": 0.1},
+    "Diverged": {"envs": [4], "arrays": {"qpos": np.zeros((2, 1, 3)), "step": np.array([0, 1])}},
 }
 
 

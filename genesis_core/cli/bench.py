@@ -30,16 +30,20 @@ def bench(
     cold: bool = False,
     record: bool = False,
     as_json: bool = False,
+    devices: Sequence[str] = (),
 ) -> int:
     """Measures and prints; returns the exit code.
 
     scenes: names of bundled scenes, presets (humanoid-air, humanoid-drop, quadruped-stand, arm-grip, wall-50), "speed"
     for all presets, or files; none: the bundled scenes. against: "mujoco" or "". start: times of a fresh process up to
     its first step in place of speeds, with `cold` from an empty kernel cache. record: frames per second off screen.
+    devices: sets of devices, each in worker processes of its own, against the first of them.
     """
     try:
         settings = _settings(envs, against, steps, precision, threads, rounds, seconds, seed)
         names = _expand(scenes)
+        if devices:
+            return _devices(names, devices, settings, as_json)
         if record:
             return _draw(names, settings, as_json)
         return _start(names, settings, cold, as_json) if start or cold else _speed(names, settings, as_json)
@@ -178,6 +182,48 @@ def _start(names: Sequence[str], settings: Settings, cold: bool, as_json: bool) 
     for r in results:
         parts = (r.python, r.imports, r.scene, r.build, r.step)
         table.add_row(r.case, *(f"{part:.2f}" for part in parts), f"[bold]{r.total:.2f}[/]")
+    _console().print(table)
+    return 0
+
+
+def _devices(names: Sequence[str], sets: Sequence[str], settings: Settings, as_json: bool) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from genesis_core.bench import machine
+    from genesis_core.bench_devices import COLUMNS, DeviceTime, as_rows, measure_devices, to_json
+
+    if settings.against_mujoco:
+        raise OptionError("--against mujoco does not go with --devices", hint="MuJoCo's rollout is measured without it")
+    about = machine()
+    results: list[DeviceTime] = []
+    threads = settings.threads or 1
+    with Console(stderr=True).status("starting workers") as status:
+        for name in names:
+            results += measure_devices(
+                name,
+                sets,
+                settings.envs[-1],
+                threads,
+                settings.rounds,
+                settings.seconds,
+                lambda text: status.update(text),
+            )
+    if as_json:
+        told = {"machine": about, "settings": asdict(settings), "devices": to_json(results)}
+        print(json.dumps(told, indent=2))
+        return 0
+    table = Table(
+        title="Worker processes, environment-steps per second",
+        caption=f"{about['cpu']}, {about['cores']} cores; {threads} thread{'s' if threads > 1 else ''} a worker, "
+        f"median of {settings.rounds} rounds",
+        title_justify="left",
+        caption_justify="left",
+    )
+    for k, column in enumerate(COLUMNS):
+        table.add_column(column, justify="left" if k < 2 else "right")
+    for row in as_rows(results):
+        table.add_row(*row)
     _console().print(table)
     return 0
 

@@ -239,6 +239,10 @@ def bench(
     start: Annotated[bool, typer.Option("--start", help="time a fresh process up to its first step")] = False,
     cold: Annotated[bool, typer.Option("--cold", help="with --start: without the kernel cache")] = False,
     record: Annotated[bool, typer.Option("--record", help="pictures per second off screen")] = False,
+    devices: Annotated[
+        list[str] | None,
+        typer.Option("--devices", help="workers on these devices; several times: against each other (cpu:1, cpu:2)"),
+    ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> int:
@@ -259,6 +263,7 @@ def bench(
         cold=cold,
         record=record,
         as_json=as_json,
+        devices=devices or (),
     )
 
 

@@ -130,3 +130,28 @@ def test_without_the_full_mujoco_package_the_message_says_what_to_install(
     assert bench(["cartpole"], against="mujoco") == 2
     assert "pip install 'genesis-studio[bench]'" in capsys.readouterr().err
     assert isinstance(OptionError(measuring.MISSING_MUJOCO), ValueError)
+
+
+@pytest.mark.slow
+def test_sets_of_workers_are_measured_in_turn_against_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(["cartpole"], envs="16", rounds=2, seconds=0.4, devices=["cpu:1", "cpu:2"], as_json=True) == 0
+    one, two = json.loads(capsys.readouterr().out)["devices"]
+    assert (one["devices"], one["workers"], two["devices"], two["workers"]) == ("cpu:1", 1, "cpu:2", 2)
+    assert one["ratio"] == 1.0 and two["ratio"] > 0.3
+    assert two["per_worker"] == pytest.approx(two["ratio"] / 2)
+    for found in (one, two):
+        assert found["rate"] > 0 and len(found["rates"]) == 2
+        assert 0 < found["longest_silence"] < 2.0
+        assert found["per_cpu_second"] > 0.5 * found["rate"] / found["workers"]
+        assert found["host_memory"] > 10 << 20
+
+
+@pytest.mark.parametrize(("devices", "word"), [(["cpu:0"], "cpu:0"), (["gpu9"], "gpu9")])
+def test_wrong_devices_are_refused(devices, word, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(["cartpole"], envs="4", devices=devices) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_mujoco_is_not_measured_in_worker_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(["cartpole"], envs="4", against="mujoco", devices=["cpu"]) == 2
+    assert "--against mujoco" in capsys.readouterr().err

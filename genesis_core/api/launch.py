@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from genesis_core.backend.devices import cpu_count
+from genesis_core.backend.devices import thread_share
 from genesis_core.backend.resolve import device_environment, resolve_devices, slice_numbers
 from genesis_core.errors import DeviceError, OptionError, StateError, WorkerError
 from genesis_core.runtime.guard import end_with_parent
@@ -142,7 +142,7 @@ def _start(
             where="gs.launch",
             hint="give a function defined at the top level of a module, and plain values",
         ) from None
-    threads = max(1, cpu_count() // len(ids))
+    threads = max(1, thread_share() // len(ids))
     slices = slice_numbers(ids)
     for index, device in enumerate(ids):
         ours, theirs = Pipe(duplex=False)

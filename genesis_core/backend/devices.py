@@ -284,7 +284,7 @@ def egl_devices(notes: list[str]) -> list[DeviceInfo]:
             id=f"egl:{device.index}",
             kind="egl",
             name=device.name,
-            detail="software" if device.software else (device.drm_file or ""),
+            detail=_card(device),
             uuid=device.uuid,
             pci=device.pci,
             egl=device.index,
@@ -294,6 +294,14 @@ def egl_devices(notes: list[str]) -> list[DeviceInfo]:
         )
         for device in listed
     ]
+
+
+def _card(device: EglDevice) -> str:
+    """What ties an EGL device to a card: its device file and its number in CUDA, where the driver tells."""
+    if device.software:
+        return "software"
+    ordinal = f"CUDA {device.cuda_ordinal}" if device.cuda_ordinal is not None else ""
+    return ", ".join(part for part in (device.drm_file or "", ordinal) if part)
 
 
 def inventory(*, with_egl: bool = True) -> Inventory:

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from genesis_core import errors
-from genesis_core.backend.devices import cpu_count
+from genesis_core.backend.devices import thread_share
 from genesis_core.backend.resolve import device_environment, slice_numbers
 from genesis_core.errors import GenesisError, OptionError, SceneError, StateError, WorkerError
 from genesis_core.layout.scene import SceneBundle, decode, encode
@@ -128,7 +128,7 @@ class Session:
         self.spec_json = ""
         self._logs = log_folder()
         count = len(config.devices)
-        threads = config.threads or max(1, cpu_count() // count)
+        threads = config.threads or max(1, thread_share() // count)
         self._slices = slice_numbers(config.devices)
         self._workers = [
             _Worker(

@@ -49,7 +49,7 @@ def test_a_large_result_comes_back() -> None:
 def test_each_rank_finds_its_gpu_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, *(FakeGpu() for _ in range(4)))
     monkeypatch.setenv("LOCAL_RANK", "1")  # of a torchrun around it
-    monkeypatch.setattr(launch_module, "cpu_count", lambda: 6)
+    monkeypatch.setattr(launch_module, "thread_share", lambda: 6)
     found = gs.launch(launched.surroundings, [3, "cuda:1"])
     for rank, number in enumerate("31"):
         mine = found[rank]
@@ -134,7 +134,7 @@ def test_a_timeout_names_those_that_are_late(tmp_path: Path) -> None:
 
 
 def test_the_ranks_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_module, "cpu_count", lambda: 4)
+    monkeypatch.setattr(launch_module, "thread_share", lambda: 4)
     results = gs.launch(launched.run_scene, "cpu:2")
     assert [threads for _, threads in results] == [2, 2]
     assert results[0][0] == results[1][0] < 5.0

@@ -216,6 +216,31 @@ def test_a_forked_child_of_a_gpu_session_is_told_what_to_do(monkeypatch: pytest.
         gs.Scene()
 
 
+def test_destroy_gives_threads_and_memory_back() -> None:
+    import threading
+    import weakref
+
+    from genesis_core.engine import Simulation
+
+    def threads() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name.startswith("genesis-")]
+
+    before = threads()
+    gs.init(backend=gs.cpu, logging_level="error")
+    scene = gs.Scene()
+    scene.add_entity(gs.morphs.Sphere(radius=0.1, pos=(0, 0, 5)))
+    scene.build(n_envs=64)
+    scene.step()
+    sim = scene.sim
+    assert isinstance(sim, Simulation) and "genesis-status" in threads()
+    state = weakref.ref(sim._state)
+    gs.destroy()
+    assert threads() == before
+    assert state() is None, "the arrays are free though the scene is still held"
+    with pytest.raises(gs.StateError):
+        sim.step()
+
+
 # ---------------------------------------------------------------------------------------------------------- results
 def _episode(seed: int) -> torch.Tensor:
     gs.init(backend=gs.cpu, seed=seed, logging_level="error")

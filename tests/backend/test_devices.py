@@ -144,7 +144,7 @@ def test_fastest_first_is_asked_only_where_gpus_differ(monkeypatch):
 def test_a_gpu_knows_the_egl_device_of_the_same_card(monkeypatch):
     install(monkeypatch, FakeGpu(), FakeGpu(), FakeGpu())
     listed = [
-        EglDevice(0, "b", False, "/dev/dri/card7", pci="0000:02:00.0"),
+        EglDevice(0, "b", False, "/dev/dri/card7", 1, pci="0000:02:00.0"),
         EglDevice(1, "a", False, uuid="GPU-00aa-0000"),
         EglDevice(2, "llvmpipe", True),
     ]
@@ -153,7 +153,8 @@ def test_a_gpu_knows_the_egl_device_of_the_same_card(monkeypatch):
     assert [found[f"cuda:{k}"].egl for k in range(3)] == [1, 0, None]
     assert found["cuda:1"].drm == "/dev/dri/card7" and found["cuda:1"].render == ""
     assert "graphics" in found["cuda:2"].render
-    assert "the card of cuda:1" in found["egl:0"].detail and found["egl:2"].detail == "software"
+    assert found["egl:0"].detail == "/dev/dri/card7, CUDA 1, the card of cuda:1"
+    assert found["egl:2"].detail == "software"
 
 
 class Driver:

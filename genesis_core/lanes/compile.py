@@ -17,7 +17,7 @@ from numba import types
 from numba.core import caching
 from numba.core.runtime import rtsys
 
-from genesis_core.backend.cache import cache_folder
+from genesis_core.backend.cache import PACKAGE, cache_folder
 from genesis_core.log import get_logger
 
 try:
@@ -41,6 +41,22 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
+class _BesideTheKey(caching.UserProvidedCacheLocator):
+    """Keeps our kernels in folders named as in the package. Numba hashes the path of the source instead, so a second
+    checkout or a moved one, with the same sources and therefore the same key, would compile everything again."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        path = Path(py_file).resolve()
+        if path.is_relative_to(PACKAGE):
+            return path.relative_to(PACKAGE).parent.as_posix()
+        return str(super().get_suitable_cache_subpath(py_file))
+
+
+class _Implementation(caching.CompileResultCacheImpl):
+    _locator_classes = [_BesideTheKey]  # noqa: RUF012 (Numba's own name)
+
+
 class KernelCache(caching.FunctionCache):
     """Numba's on-disk cache that treats a damaged file as a missing one and survives a full or read-only disk.
 
@@ -48,6 +64,7 @@ class KernelCache(caching.FunctionCache):
     as long as loading the code.
     """
 
+    _impl_class = _Implementation
     alone = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

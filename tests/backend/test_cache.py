@@ -1,6 +1,7 @@
 """The folder of compiled kernels: keyed by its sources, never fatal, private, and not growing for ever."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -119,3 +120,26 @@ def test_damaged_cache_files_are_not_fatal(tmp_path):
     for file in files:
         file.write_bytes(file.read_bytes()[:20])
     assert run() == first
+
+
+def test_two_checkouts_of_the_same_sources_share_their_kernels(tmp_path):
+    """Numba's own folders are named by a hash of the source's path: a moved checkout compiled everything again."""
+    script = (
+        "from genesis_core.lanes.compile import kernel\n"
+        "from genesis_core.physics import energy\n"
+        "from genesis_core.backend.cache import cache_folder\n"
+        "import inspect\n"
+        "cache = kernel(energy.energies.py_func)._cache\n"
+        "print(inspect.getfile(energy))\n"
+        "print(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())\n"
+    )
+    found = []
+    for name in ("one", "two"):
+        shutil.copytree(cache.PACKAGE, tmp_path / name / "genesis_core", ignore=shutil.ignore_patterns("__pycache__"))
+        env = os.environ | {"PYTHONPATH": str(tmp_path / name), "GENESIS_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        found.append(done.stdout.splitlines())
+    assert found[0][0] != found[1][0]
+    assert found[0][1] == found[1][1]

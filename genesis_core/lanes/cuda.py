@@ -250,6 +250,7 @@ def _register() -> None:
 
 def register_segments() -> None:
     """Makes segments that have been declared so far callable: here they are ordinary functions of the device."""
+    cuda_target.target_context.refresh()  # takes in their codes for all targets before ours: the later one counts
     implemented = Registry("genesis segments")
     for segment in SEGMENTS.values():
         if segment not in _SEGMENTS:

@@ -71,7 +71,7 @@ class Session:
 
 _session: Session | None = None
 _scenes: weakref.WeakSet[Scene] = weakref.WeakSet()
-_handler: logging.Handler | None = None
+_handler: _Stdout | None = None
 _reporter: Reporter | None = None
 _NAMES = {"EPS": "eps", "SEED": "seed"}
 
@@ -256,6 +256,8 @@ class _Format(logging.Formatter):
 class _Stdout(logging.StreamHandler):
     """Writes to whatever sys.stdout is at the moment, so that redirection after `init` works."""
 
+    level_before = logging.NOTSET
+
     def __init__(self) -> None:
         super().__init__(sys.stdout)
 
@@ -272,13 +274,16 @@ def _start_logging(level: int, theme: str, verbose_time: bool) -> None:
     _handler.setFormatter(_Format(theme if terminal else "raw", verbose_time))
     root = logging.getLogger(ROOT)
     root.addHandler(_handler)
+    _handler.level_before = root.level
     root.setLevel(level)
 
 
 def _stop_logging() -> None:
     global _handler
     if _handler is not None:
-        logging.getLogger(ROOT).removeHandler(_handler)
+        root = logging.getLogger(ROOT)
+        root.removeHandler(_handler)
+        root.setLevel(_handler.level_before)
         _handler = None
 
 

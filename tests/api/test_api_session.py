@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -107,6 +108,16 @@ def test_scenes_and_morphs_need_init() -> None:
     for make in (gs.Scene, gs.morphs.Plane):
         with pytest.raises(gs.StateError, match="Genesis hasn't been initialized"):
             make()
+
+
+def test_destroy_gives_the_log_level_back() -> None:
+    """A script that asked for errors only kept the warnings of everything that came after it to itself."""
+    log = logging.getLogger("genesis_core")
+    before, handlers = log.level, list(log.handlers)
+    gs.init(backend=gs.cpu, logging_level="error")
+    assert log.level == logging.ERROR
+    gs.destroy()
+    assert (log.level, log.handlers) == (before, handlers)
 
 
 def test_destroy_closes_scenes() -> None:

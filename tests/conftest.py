@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import pytest
 from app.startup.platform import prepare, why_no_display
 
 prepare()  # before anything imports OpenGL
+# A shell that runs the tests in its background ignores Ctrl+C for them and for all that they start; tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from genesis_core.layout.scene import SceneBundle
+from genesis_core.record.claim import claimed
 from genesis_core.record.diverged import origin_of, save_diverged, told
 from genesis_core.record.plan import Plan, RecordOptions, Targets, check_options, make_plan
 from genesis_core.record.recording import (
@@ -114,7 +115,6 @@ def record(options: RecordOptions, report: Reporter, stop: Stop | None = None) -
     prepare_folder(options.out)
     wanted = [targets.video, targets.picture] * (options.video is not False)
     wanted += [targets.recording] * (options.states is not False)
-    refuse_existing(wanted, options.force)
     stop = stop or Stop()
     config = SessionConfig(
         scene=msg.SceneRequest(path=str(options.scene.resolve())),
@@ -123,8 +123,10 @@ def record(options: RecordOptions, report: Reporter, stop: Stop | None = None) -
         precision=options.precision,
         seed=options.seed,
     )
-    with stop.watching(), Session(config) as session:
-        return _Recorder(options, targets, session, report, stop).run()
+    with claimed(targets.recording):
+        refuse_existing(wanted, options.force)
+        with stop.watching(), Session(config) as session:
+            return _Recorder(options, targets, session, report, stop).run()
 
 
 def spec_value(loaded: msg.SceneLoaded, key: str) -> Any:

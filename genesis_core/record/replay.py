@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from genesis_core.errors import OptionError, RecordingError
+from genesis_core.record.claim import claimed
 from genesis_core.record.plan import MAX_FPS, MAX_TILES, Plan
 from genesis_core.record.record import WAIT, Interrupted, Reporter, Stop
 from genesis_core.record.recording import RecordingReader, prepare_folder, refuse_existing
@@ -59,15 +60,16 @@ def replay(reader: RecordingReader, options: ReplayOptions, report: Reporter, st
     if options.video.suffix.lower() != ".mp4":
         raise OptionError(f"--video {options.video} is no MP4 file", hint=f"{options.video.stem}.mp4")
     prepare_folder(options.video.parent)
-    refuse_existing([options.video], options.force)
     config = SessionConfig(
         scene=msg.SceneRequest(path=str(reader.scene), overrides=meta.overrides),
         n_envs=len(picks),
         precision=meta.precision,
         seed=meta.seed,
     )
-    with stop.watching(), Session(config) as session:
-        return _Replay(reader, options, session, report, stop, picks, fps, layout).run()
+    with claimed(options.video):
+        refuse_existing([options.video], options.force)
+        with stop.watching(), Session(config) as session:
+            return _Replay(reader, options, session, report, stop, picks, fps, layout).run()
 
 
 def _picked(reader: RecordingReader, select: str | None) -> list[int]:
